@@ -27,6 +27,10 @@ _EXTRA_OF = {
 }
 
 
+class MissingExtra(ModuleNotFoundError, InputError):
+    """A module of an extra is not installed; the message says how to get it."""
+
+
 def missing_extra(error: ModuleNotFoundError) -> str | None:
     """Return in one line what is missing and how to get it, or None for a module that is in no extra."""
     module = str(error.name).split(".")[0]
@@ -36,11 +40,11 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 
 def needed(module: str) -> Any:
-    """Return a module of an extra; where it is missing, InputError says how to get it."""
+    """Return a module of an extra; where it is missing, MissingExtra says how to get it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         missing = missing_extra(error)
         if missing is None:
             raise
-        raise InputError(missing) from None
+        raise MissingExtra(missing, name=error.name) from None

@@ -17,18 +17,14 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.extras import missing_extra
+from hodyn_ros.extras import needed
 from hodyn_ros.guard.guard_config import GuardConfig
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig
 from hodyn_ros.streaming import ChunkBounds, ChunkError, ChunkExecutor, ExecutorConfig
 
-try:
-    import lerobot.configs.types as _types
-    import lerobot.processor as _pipeline
-except ModuleNotFoundError as error:
-    raise ImportError(missing_extra(error) or str(error)) from error
-
-_Key: Any = _pipeline.TransitionKey
+_types = needed("lerobot.configs.types")
+_pipeline = needed("lerobot.processor")
+_Key = _pipeline.TransitionKey
 _log = logging.getLogger(__name__)
 
 BEGIN = "chunk_begin"  # of the complementary data: the time [s] that the first point of a chunk is for
