@@ -28,8 +28,8 @@ SHIFT = 5  # by which indices of bodies grow; those of joints grow by one more
 _NAMES = tuple(f"slide or turn {i} of the base" for i in range(6))
 
 
-def grounded(closure: Closure, place: Place) -> tuple[Closure, Place]:
-    """Return the same robot on three slides and three turns, which are at zero at a place.
+def grounded(closure: Closure, place: Place) -> Closure:
+    """Return the same robot on three slides and three turns, which are at zero at a place, its home.
 
     So they are never singular there; between them are bodies without mass.
     """
@@ -44,7 +44,7 @@ def grounded(closure: Closure, place: Place) -> tuple[Closure, Place]:
         follower._replace(joint=follower.joint + joints, of=follower.of + joints)
         for follower in closure.followers
     )
-    moved = replace(
+    return replace(
         closure,
         tree=tree,
         loops=loops,
@@ -54,9 +54,8 @@ def grounded(closure: Closure, place: Place) -> tuple[Closure, Place]:
         platform=platform,
         driven=tuple(joint + joints for joint in closure.driven),
         followers=followers,
-        start=None,
+        start=np.concatenate([np.zeros(joints), place.joints]),
     )
-    return moved, Place(np.concatenate([np.zeros(joints), place.joints]), None)
 
 
 def _shifted(frame: Frame) -> Frame:
@@ -131,7 +130,7 @@ def loop_code(
 def is_compiled(closure: Closure, order: int) -> bool:
     """Whether inverse dynamics of an order is compiled."""
     if closure.drifts and closure.tree.floating_base:
-        closure, _ = grounded(closure, home(closure).place)
+        closure = grounded(closure, home(closure).place)
     return compiles(closure, order, on_limbs=True)
 
 
@@ -160,7 +159,7 @@ class DriftingFunction:
         start = home(closure).place
         assert start.base is not None
         self._closure, self._make, self._start = closure, make, start.base
-        self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
+        self.near = _made(grounded(closure, start), order, make, SHIFT)
         self.law = self.near.law
         memory = 1, len(closure.leading) + 16
         self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
@@ -179,7 +178,7 @@ class DriftingFunction:
             joints = self._closure.coupling_matrix[6:, 6:] @ memory[0, :n] + self._closure.offsets
             start = base.copy()
             try:
-                turned, _ = grounded(self._closure, Place(joints, start))
+                turned = grounded(self._closure, Place(joints, start))
                 kernel = LoopFunction(self._make(turned, SHIFT), on_numbers=True)
             except TooLong:
                 return np.full(self.result, np.nan)

@@ -49,7 +49,7 @@ class MovedByDrives:
         if closure.tree.floating_base and not closure.base_prescribed:
             place = looped.known.place
             self.start = place.base
-            twin, _ = grounded(twin, place)
+            twin = grounded(twin, place)
             self._first = SHIFT + 1
         self.twin = LoopedMotion(twin)
         self._left: Array | None = None  # the memory of the robot as the last call left it

@@ -14,6 +14,8 @@ from hodyn_ros import BaseMotion, InputError, ParallelRobot, Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.se3 import exp
+from hodyn_ros.model.frames import from_rpy
+from hodyn_ros.model.loops import Constraints, Loop
 
 pytestmark = pytest.mark.thorough
 
@@ -193,3 +195,30 @@ def test_any_six_legged_platform_comes_back_to_its_pose(seed: int) -> None:
     sizes = np.vstack([np.full((1, 6), arrays.placement[2, 3]), np.abs(drives[1:])])
     rounding = moved_by_rounding(back, drives, sizes=sizes)
     assert (largest(back(drives) - expected) <= 2.0 * SLACK * rounding).all()
+
+
+def test_drives_turn_a_platform_right_round() -> None:
+    """A platform on a wrist and three slides that stand on the ground, told from the platform on."""
+    center, axes = np.array([0.0, 0.0, 0.5]), np.eye(3)
+    wrist = [np.array([*axis, *np.cross(center, axis)]) for axis in axes[[1, 0, 2]]]
+    slides = [np.array([0.0, 0.0, 0.0, *axis]) for axis in axes]
+    robot = Robot.from_screws(
+        parents=range(-1, 6),
+        screws=[np.zeros(6), *wrist, *slides],
+        placements=[from_rpy(center, np.zeros(3))] * 7,
+        masses=np.ones(7),
+        coms=np.random.default_rng(0).uniform(-0.1, 0.1, (7, 3)),
+        inertias=np.broadcast_to(0.01 * axes, (7, 3, 3)),
+        floating_base=True,
+        constraints=Constraints(
+            [Loop("world", 6, "weld", np.zeros(3))],
+            coordinates=[(0, ("rx", "ry", "rz", "x", "y", "z"))],
+            driven=list(range(6)),
+        ),
+    )
+    drives = random_stack(3, 3, 6)
+    drives[0] = 0.0
+    for turn in 0.125 * np.pi * np.arange(1, 17):  # three turns depend on each other at right angles
+        drives[0, 0] = turn
+        found, _ = robot.motion_from_drives(drives)
+        assert relative_errors(robot.joint_motion(None, found), drives).max() < 1e-12
