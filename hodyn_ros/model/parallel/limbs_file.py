@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import ModelError, nearest
 from hodyn_ros.lie.se3 import Ad, Array, pose
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -25,11 +25,13 @@ from hodyn_ros.model.readers.assembly import Assembly, Link, assemble
 from hodyn_ros.model.readers.robot_entries import LimbEntry, LimbFreedomEntry, LimbsFile, LimbTypeEntry
 from hodyn_ros.model.readers.robot_file import (
     WORLD,
+    limit_all,
     read_body,
     read_joints,
     read_limits_and_drives,
     read_load,
     single_joints,
+    with_common_drive,
 )
 from hodyn_ros.model.readers.urdf import GRAVITY, read_urdf_assembly
 
@@ -56,30 +58,42 @@ def read_limbs(root: LimbsFile, folder: Path, gravity: ArrayLike | None) -> Robo
     for each in root.limb_types:
         if each.name in types:
             raise each.error(f"the limb type {each.name!r} is described twice", "name")
-        types[each.name] = _limb_type(each, platform, folder)
-    limbs, rows = [], []
+        types[each.name] = _limb_type(root, each, platform, folder)
+    limbs, rows = [], dict[str, JointLimit]()
     drives: dict[str, DriveSpec] = {}
     for entry in root.limbs:
         if entry.type not in types:
             raise entry.error(f"there is no limb type {entry.type!r}; known: {list(types)}", "type")
         kind = types[entry.type]
         limbs.append(_limb(entry, kind, platform))
-        rows += [kind.limits[kind.assembly.model.joint_names[joint]] for joint in kind.driven]
+        joints = [kind.assembly.model.joint_names[joint] for joint in kind.driven]
+        rows |= {f"{entry.name}_{joint}": kind.limits[joint] for joint in joints}
         drives |= {f"{entry.name}_{joint}": drive for joint, drive in kind.drives.items()}
     down = gravity if gravity is not None else root.gravity or GRAVITY
     dof = np.eye(6)[:, [ROWS.index(row) for row in root.platform.dof]]
     model = ParallelModel.build(limbs, platform, dof, down, root.name)
     driven = [model.joint_names[i] for i in model.driven]
+    drives |= _of_single_joints(root, rows)
     closure = closure_of(model, check_mobility(model))
     return RobotDescription(
         model=closure.tree,
-        limits=JointLimits.of(driven, rows),
-        drives=drives_of(driven, drives),
+        limits=JointLimits.of(driven, [rows[name] for name in driven]),
+        drives=drives_of(driven, with_common_drive(root, drives, driven)),
         closure=closure,
     )
 
 
-def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbType:
+def _of_single_joints(root: LimbsFile, rows: dict[str, JointLimit]) -> dict[str, DriveSpec]:
+    """Write the limits of single driven joints into `rows`, and return their drives."""
+    for entry in root.joints:
+        if entry.name not in rows:
+            raise entry.error(
+                f"there is no driven joint {entry.name!r}; {nearest(entry.name, list(rows))}", "name"
+            )
+    return read_limits_and_drives(root.joints, rows)
+
+
+def _limb_type(root: LimbsFile, entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbType:
     name = entry.name
     if bool(entry.urdf) == (entry.bodies is not None):
         raise entry.error(f"limb type {name!r} needs either bodies or a urdf")
@@ -113,6 +127,7 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
             f"limb type {name!r} must be one chain of joints from {WORLD!r} to {platform.name!r}; found the "
             f"bodies {list(model.body_names)} with the parents {list(model.parents)}"
         )
+    limit_all(root, rows)
     driven = set(_driven(entry))
     return _LimbType(
         assembly,

@@ -7,10 +7,10 @@ from typing import Any
 
 from hodyn_ros.errors import InputError, ModelError, nearest
 from hodyn_ros.model.keys import keys_of
-from hodyn_ros.model.readers.robot_entries import FreedomEntry, MjcfFile, UrdfFile
+from hodyn_ros.model.readers.robot_entries import FreedomEntry, LimbsFile, MjcfFile, UrdfFile
 from hodyn_ros.model.readers.yaml_text import parse_yaml
 
-_OF_FILES = {**keys_of(UrdfFile), **keys_of(MjcfFile)}
+_OF_FILES = {**keys_of(UrdfFile), **keys_of(MjcfFile), **keys_of(LimbsFile)}
 _OF_JOINTS = (*keys_of(FreedomEntry), "freedoms")
 
 

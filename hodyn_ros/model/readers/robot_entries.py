@@ -341,6 +341,13 @@ class PlatformEntry(BodyEntry):
     dof: tuple[Row, ...] = key("turns about and moves along the axes of the platform frame that are possible")
 
 
+class PlacedJointEntry(UrdfJointEntry):
+    """What is known of a driven joint where its limb is built in, beside what the type of the limb says."""
+
+    name: str = key("limb and joint, such as leg1_slide")
+    locked: None = None
+
+
 class LimbsFile(RobotFile):
     """A platform on several limbs."""
 
@@ -348,3 +355,8 @@ class LimbsFile(RobotFile):
     payload: LoadEntry | None = None
     limb_types: tuple[LimbTypeEntry, ...] = key("limbs as they are built")
     limbs: tuple[LimbEntry, ...] = key("limbs as they are placed")
+    limits: JointLimit | None = key("of all driven joints, where those of one do not say more", default=None)
+    drive: DriveSpec | None = key("of all driven joints without a drive of their own", default=None)
+    joints: tuple[PlacedJointEntry, ...] = key(
+        "limits and drives by driven joint; what is given here goes before that of its limb type", default=()
+    )

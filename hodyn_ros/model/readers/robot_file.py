@@ -41,6 +41,7 @@ from hodyn_ros.model.readers.robot_entries import (
     InertiaEntry,
     InlineFile,
     JointEntry,
+    LimbsFile,
     LoadEntry,
     MjcfFile,
     MjcfJointEntry,
@@ -79,11 +80,7 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         moved = tuple(model.joint_names[j] for j in closure.joints)
         driven = tuple(model.joint_names[j] for j in closure.driven)
         check_driven(root, with_drives, driven)
-    if root.drive is not None:
-        if without := [name for name in driven if name not in drives]:
-            _warn_of_odd_figures(without[0], root.drive)
-        drives = {name: drives.get(name, root.drive) for name in driven}
-    drives = _with_urdf_friction(root, assembly, drives)
+    drives = _with_urdf_friction(root, assembly, with_common_drive(root, drives, driven))
     return RobotDescription(
         model=model,
         limits=JointLimits.of(driven, [rows[name] for name in driven]),
@@ -290,10 +287,21 @@ def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
     return joint
 
 
-def limit_all(root: TreeFile, rows: dict[str, JointLimit]) -> None:
+def limit_all(root: TreeFile | LimbsFile, rows: dict[str, JointLimit]) -> None:
     """Write the limits that a file gives of all joints into `rows`."""
     if root.limits is not None:
         rows.update({name: _limit(root, root.limits, row) for name, row in rows.items()})
+
+
+def with_common_drive(
+    root: TreeFile | LimbsFile, drives: dict[str, DriveSpec], driven: Sequence[str]
+) -> dict[str, DriveSpec]:
+    """Return drives by joint, with that which a file gives of all driven joints where one has none."""
+    if root.drive is None:
+        return drives
+    if without := [name for name in driven if name not in drives]:
+        _warn_of_odd_figures(without[0], root.drive)
+    return {name: drives.get(name, root.drive) for name in driven}
 
 
 def read_limits_and_drives(

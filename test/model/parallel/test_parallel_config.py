@@ -211,6 +211,33 @@ def test_limbs_may_be_urdf_chains(tmp_path: Path) -> None:
     assert robot.drive_train is not None
 
 
+def test_limits_and_drives_of_all_of_a_type_and_of_one(tmp_path: Path) -> None:
+    """The more closely said goes before: one joint, then the type of its limb, then all that are driven."""
+    path = with_urdf(tmp_path)
+    text = path.read_text().replace(
+        "drive: {motor_inertia: 0.002, stiffness: 40}", "driven: true, limits: {velocity: 7}"
+    )
+    path.write_text(
+        f"""{text}
+limits: {{velocity: 6, acceleration: 90}}
+drive: {{motor_inertia: 0.002, stiffness: 40}}
+joints:
+  - {{name: left_shoulder, limits: {{acceleration: 80}}, drive: {{motor_inertia: 0.003, stiffness: 50}}}}
+"""
+    )
+    robot = Robot.load(path)
+    left = [name == "left_shoulder" for name in robot.driven_joints]
+    assert sum(left) == 1
+    assert robot.limits.velocity.tolist() == [7.0, 7.0, 7.0]
+    assert robot.limits.acceleration.tolist() == [80.0 if one else 90.0 for one in left]
+    assert robot.limits.effort.tolist() == [30.0, 30.0, 30.0]
+    assert robot.drive_train is not None
+    assert robot.drive_train.stiffness.tolist() == [50.0 if one else 40.0 for one in left]
+    path.write_text(path.read_text().replace("left_shoulder", "left_elbow"))
+    message = "there is no driven joint 'left_elbow'; known here: left_shoulder, right_shoulder"
+    refused(lambda: Robot.load(path), message, ModelError)
+
+
 def test_the_platform_counts_once_in_a_urdf(tmp_path: Path) -> None:
     inertial = (
         '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
