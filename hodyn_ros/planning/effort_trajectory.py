@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -38,8 +39,10 @@ class EffortTrajectory(NamedTuple):
     violations: tuple[Finding, ...]  # limits that are exceeded, the worst first
 
 
-_DENSE = 5  # points, from which on a spline need not rest at its ends
+_ORDERS = 4, 3, 2  # of splines, the smoothest first; all are continuous up to snap
 _SAME = 1e-6  # [rad or m] between positions that are one: rounding would have no spline through them
+_NEARLY = 1e-5, 1e-4, 1e-3  # of the longest step: what is nearer is one where a spline swings otherwise
+_LOOKS = 16  # at a spline between two points
 _ABSURD = 1e3  # times a limit: what is beyond may be so rough that its peaks take half a minute
 
 
@@ -130,20 +133,14 @@ class EffortFilter:
 
         As a spline, or with a `blend` along straight lines with rounded corners (`BlendedLines`); `shares` of
         limits by quantity, and what may be wrong of the springs, as in `time_optimal`. Positions within 1e-6
-        (rad or m) of the one before are left out. `progress` is told which share of the search is done,
-        first 0 and last 1, and ends it by raising. Raises InputError for fewer than two, and InfeasibleError.
+        (rad or m) of the one before are left out, and where steps are too uneven for a spline those within a
+        thousandth of the longest step. `progress` is told which share of the search is done, first 0 and last
+        1, and ends it by raising. Raises InputError for fewer than two, and for points between which a spline
+        swings further than any two are apart; InfeasibleError.
         """
         tell = progress or (lambda _: None)
         tell(0.0)
-        points = _apart(positions)
-        places = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        names = self.robot.joint_names
-        path: Trajectory
-        if blend:
-            path = BlendedLines(places, points, blend=blend, joint_names=names)
-        else:
-            # at rest at its ends it would leave points that are dense there; time_optimal eases it instead
-            path = WaypointSpline(places, points, at_rest=len(points) < _DENSE, joint_names=names)
+        path = self._path(positions, blend)
         uncertainty = Uncertainty(stiffness_error) if stiffness_error else None
         law = time_optimal(path, self.robot, shares, uncertainty=uncertainty, progress=tell).law
         tell(1.0)
@@ -151,6 +148,24 @@ class EffortFilter:
         times = np.linspace(0.0, law.duration, count + 1)
         rows = law.sample(times, 4)
         return EffortPoints(times, rows[:, :3], self._efforts(rows))
+
+    def _path(self, positions: Array, blend: float) -> Trajectory:
+        """Return the path through positions (m, n), or those that are far enough from the one before."""
+        longest, names = np.abs(np.diff(positions, axis=0)).max(initial=0.0), self.robot.joint_names
+        if blend:
+            points = _apart(positions, _SAME)
+            return BlendedLines(_places(points), points, blend=blend, joint_names=names)
+        for order, share in product(_ORDERS, (0.0, *_NEARLY)):
+            points = _apart(positions, max(_SAME, share * longest))
+            try:
+                # at rest at its ends it would leave points that are dense; time_optimal eases it instead
+                rests = len(points) <= order
+                path = WaypointSpline(_places(points), points, order=order, at_rest=rests, joint_names=names)
+                _check_swing(path, longest)
+                return path
+            except InputError as error:
+                refused = error
+        raise refused
 
     def stop(self, motion: Trajectory, since: float, begin: float, duration: float) -> EffortPoints:
         """Return a motion from its time `since` on, brought to rest on its own path.
@@ -179,11 +194,11 @@ class EffortFilter:
         return np.ascontiguousarray(torques[:, 0, self._places])
 
 
-def _apart(positions: Array) -> Array:
-    """Return the positions of a path that are not as good as where the one before is; both ends stay."""
+def _apart(positions: Array, least: float) -> Array:
+    """Return the positions of a path that are more than `least` from the one before; both ends stay."""
 
     def same(one: Array, other: Array) -> bool:
-        return bool(np.abs(one - other).max() <= _SAME)
+        return bool(np.abs(one - other).max() <= least)
 
     kept = list(positions[:1])
     for point in positions[1:]:
@@ -194,6 +209,26 @@ def _apart(positions: Array) -> Array:
     if not kept or same(kept[-1], positions[-1]):
         raise InputError("a path needs two different points at least")
     return np.stack([*kept, positions[-1]])
+
+
+def _places(points: Array) -> Array:
+    """Return how far it is to each point of a path, in the space of the joints."""
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+
+
+def _check_swing(path: WaypointSpline, most: float) -> None:
+    """Refuse a spline that goes further than `most` [rad or m] off the straight lines between its points."""
+    shares = np.linspace(0.0, 1.0, _LOOKS + 1)[1:-1, None]
+    times = path.times[:-1] + shares * np.diff(path.times)
+    lines = path.positions[:-1] + shares[:, :, None] * np.diff(path.positions, axis=0)
+    off = np.abs(path.sample(times.ravel(), 0)[:, 0].reshape(lines.shape) - lines).max(axis=0)
+    step, joint = np.unravel_index(int(off.argmax()), off.shape)
+    if off[step, joint] > most:
+        name = path.joint_names[joint] if path.joint_names else joint
+        raise InputError(
+            f"between points {step} and {step + 1} a spline takes joint {name!r} {off[step, joint]:.3g} off "
+            "the straight way, further than points are apart; give a blend, or space points more evenly"
+        )
 
 
 def _has_limits(robot: Robot) -> bool:

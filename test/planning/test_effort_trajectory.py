@@ -256,6 +256,31 @@ def test_a_path_of_many_points_is_as_fast_as_one_of_few(panda: Robot) -> None:
     assert max(durations[1:]) < 1.12 * durations[0]
 
 
+def test_steps_at_the_ends_that_are_noise_are_left_out(panda: Robot) -> None:
+    """As from where the arm is measured to where a planner begins; no spline goes through both."""
+    points = HOME + np.linspace(0.0, 1.0, 6)[:, None] * MOVE
+    path = np.stack([HOME + 3e-5, *points, HOME + MOVE - 1e-4])
+    found = EffortFilter(panda, "link", 0.004).fastest(path)
+    plain = EffortFilter(panda, "link", 0.004).fastest(points)
+    np.testing.assert_allclose(found.motion[[0, -1], 0], path[[0, -1]], rtol=0.0, atol=1e-12)
+    assert found.times[-1] < 1.01 * plain.times[-1]
+
+
+def test_a_path_does_not_swing_far_off_its_points(panda: Robot) -> None:
+    """The smoothest spline through these goes further off the straight way than any two points are apart."""
+    random = np.random.default_rng(3)
+    steps = 0.12 * random.normal(size=(8, 7)) * 5.0 ** random.uniform(-1.0, 0.0, (8, 1))
+    path = HOME + np.cumsum(steps, axis=0)
+    found = EffortFilter(panda, "motor", 0.01).fastest(path).motion[:, 0]
+    shares = np.linspace(0.0, 1.0, 200)[:, None, None]
+    lines = (path[:-1] + shares * np.diff(path, axis=0)).reshape(-1, 7)
+    off = [np.abs(lines - point).max(axis=1).min() for point in found]
+    assert max(off) < np.abs(steps[1:]).max()
+    random = np.random.default_rng(0)  # steps of which one is a hundred times another
+    steps = 0.2 * random.normal(size=(8, 7)) * 100.0 ** random.uniform(-1.0, 0.0, (8, 1))
+    refused(lambda: EffortFilter(panda).fastest(HOME + np.cumsum(steps, axis=0)), "give a blend")
+
+
 @pytest.mark.thorough
 def test_corners_sharper_than_any_limit_sees_are_passed_slowly(panda: Robot) -> None:
     """No limit was near one at the first stations of such a path, so none was looked at any more."""
