@@ -31,6 +31,7 @@ _TYPES = {JointKind.REVOLUTE: "hinge", JointKind.PRISMATIC: "slide"}
 _QUARTIC = 5  # coefficients of the polynomials that couple joints in MuJoCo
 _LEAST = 1e-6  # mass of a body without, of that of the robot; inertia about an axis without, of the largest
 _RADIUS = 0.02  # of the lines that bodies are drawn as, of the size of the robot
+_ROUNDING = 1e-12  # of the size of the robot
 _PERIOD = 2.5e-4  # [s]
 _FRICTION = {"viscous", "coulomb", "transition"}  # what MuJoCo has of it; of the transition a note speaks
 
@@ -343,7 +344,16 @@ class _Writer:
         tendon.set("width", _number(0.5 * _RADIUS * self._size))
         for site in sites:
             SubElement(tendon, "site", site=site)
-        SubElement(self._section("equality"), "tendon", name=loop.name, tendon1=loop.name)
+        held = SubElement(self._section("equality"), "tendon", name=loop.name, tendon1=loop.name)
+        points = [
+            end.point if end.body < 0 else (self.tree.placements[end.body] @ [*end.point, 1.0])[:3]
+            for end in (loop.a, loop.b)
+        ]
+        longer = loop.length - float(
+            np.linalg.norm(points[0] - points[1])
+        )  # than where all joints are at zero
+        if abs(longer) > _ROUNDING * self._size:
+            held.set("polycoef", f"{_number(longer)} 0 0 0 0")
 
     def _site(self, name: str, end: Frame, point: Array, elements: Sequence[Element]) -> str:
         if end.body >= 0 and self._carried_by_one(end.body):

@@ -395,11 +395,7 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop, closed:
     axis_b = axis if loop.axis_b is None else np.asarray(loop.axis_b)
     length = 0.0
     if loop.kind == "rod":
-        length = float(np.linalg.norm(point_b - point))
-        if length <= _CLOSED * size:
-            raise ModelError(f"loop {loop.name!r}: its rod has no length; join the points by a ball instead")
-        if not closed:
-            raise ModelError(f"loop {loop.name!r}: with a `home` of its own a robot cannot have rods yet")
+        length = _length(loop, float(np.linalg.norm(point_b - point)), size, closed)
     elif closed:
         _check_closed(loop, point_b - point, axis, axis_b, size)
     axes_b = _triad(axis_b)
@@ -410,6 +406,25 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop, closed:
     return PlacedLoop(
         loop.name, loop.kind, _fix(tree, a, point, axes), _fix(tree, b, point_b, axes_b), length
     )
+
+
+def _length(loop: Loop, apart: float, size: float, closed: bool) -> float:
+    """Return the length of a rod whose points are so far apart at the zero configuration."""
+    if loop.length is None:
+        if not closed:
+            raise ModelError(
+                f"loop {loop.name!r} is closed at `home`, and not where its points are given; give the "
+                "length of its rod"
+            )
+        if apart <= _CLOSED * size:
+            raise ModelError(f"loop {loop.name!r}: its rod has no length; join the points by a ball instead")
+        return apart
+    if closed and abs(apart - loop.length) > _CLOSED * size:
+        raise ModelError(
+            f"loop {loop.name!r} does not close at the zero configuration: its points are {apart:.6g} m "
+            f"apart, and its rod is {loop.length:.6g} m long; give a `home` near which it closes"
+        )
+    return float(loop.length)
 
 
 def _check_rows_closed(loop: Loop, gap: Array, size: float) -> None:

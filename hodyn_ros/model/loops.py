@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -118,8 +119,9 @@ class Loop:
     `point` (3,) [m] and `axis` (3,), of any length, in the world at the zero configuration; `point_b` and
     `axis_b` are those of b, by default the same. Where loops close at another configuration (`home` of the
     robot), these are where point and axis lie on each body at zero, and a weld or slider also needs `axes`
-    and `axes_b`, (3, 3), whose columns x, y, z are a frame on each; a slider goes along z. `name`: by default
-    "kind a-b". Raises ModelError naming the loop and what is missing or too much.
+    and `axes_b`, (3, 3), whose columns x, y, z are a frame on each; a slider goes along z, and a rod needs
+    its `length` [m], which is the distance of its points otherwise. `name`: by default "kind a-b". Raises
+    ModelError naming the loop and what is missing or too much.
     """
 
     a: str | int
@@ -133,6 +135,7 @@ class Loop:
     rows: Sequence[str] = ()
     axes: ArrayLike | None = None
     axes_b: ArrayLike | None = None
+    length: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -163,6 +166,15 @@ class Loop:
                 object.__setattr__(self, field, axis)
 
         self._check_rows()
+        self._check_length()
+
+    def _check_length(self) -> None:
+        if self.length is None:
+            return
+        if self.kind != "rod":
+            raise ModelError(f"loop {self.name!r}: a {self.kind} has no length; a rod has one")
+        if not isinstance(self.length, (int, float)) or not 0.0 < self.length < inf:
+            raise ModelError(f"loop {self.name!r}: the length of a rod is positive, found {self.length!r}")
 
     def _check_rows(self) -> None:
         listed = isinstance(self.rows, Sequence) and not isinstance(self.rows, str)

@@ -9,12 +9,13 @@ import pytest
 import yaml
 from linkages import shipped
 
-from hodyn_ros import BaseMotion, DriveSpec, Robot
+from hodyn_ros import BaseMotion, Constraints, DriveSpec, Loop, Robot
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.export import mjcf
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.frames import from_rpy
 
 pytestmark = pytest.mark.thorough
 
@@ -105,6 +106,27 @@ def test_frames_come_back() -> None:
         again = read_again(robot)
         for frame in set(robot.frames) - set(robot.tree.body_names):
             np.testing.assert_allclose(again.frames[frame].pose, robot.frames[frame].pose, atol=1e-15)
+
+
+def test_rods_are_as_long_as_they_are_at_home() -> None:
+    """MuJoCo holds a tendon at its length at qpos0, where this rod would be longer."""
+    robot = Robot.from_screws(
+        [-1, -1],
+        [[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -0.7, 0]],
+        [np.eye(4), from_rpy(np.array([0.7, 0.0, 0.0]), np.zeros(3))],
+        [1.0, 1.5],
+        [[0.1, 0.02, 0.0], [0.2, -0.02, 0.0]],
+        [0.02 * np.eye(3)] * 2,
+        constraints=Constraints(
+            [Loop(0, 1, "rod", (0.3, 0, 0), point_b=(1.2, 0, 0), length=0.8)],
+            driven=[0],
+            home={"joint1": 1.2},
+        ),
+    )
+    q = np.array([[1.0], [0.3], [-0.4], [0.1]])
+    np.testing.assert_allclose(
+        read_again(robot).inverse_dynamics(q), robot.inverse_dynamics(q), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_what_is_changed_in_the_model_counts() -> None:

@@ -84,14 +84,13 @@ def read_loop(entry: LoopEntry, model: TreeModel, frames: Mapping[str, Frame], c
     kind = entry.kind
     axis, axis_b = _axis(entry, "axis", a), _axis(entry, "axis_b", b)
     some: dict[str, Any] = {"axis": axis, "axis_b": axis_b} if kind in WITH_AXIS else {}
+    some |= {"point_b": b[:3, 3], "name": entry.name, "rows": entry.rows, "length": entry.length}
     if kind == "rows":
         some["axes"] = a[:3, :3]
     if not closed and kind in WITH_AXES:
         some |= {"axes": a[:3, :3], "axes_b": b[:3, :3]}
     try:
-        loop = Loop(
-            entry.a, entry.b, kind, a[:3, 3], point_b=b[:3, 3], name=entry.name, rows=entry.rows, **some
-        )
+        loop = Loop(entry.a, entry.b, kind, a[:3, 3], **some)
         place_loop(model, frames, loop, closed)
         return loop
     except ModelError as error:

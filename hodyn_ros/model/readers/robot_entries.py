@@ -203,6 +203,9 @@ class LoopEntry(Entry):
     axis: Vector = key("in frame a, by default its z axis", default=_Z)
     axis_b: Vector = key("in frame b, by default its z axis", default=_Z)
     rows: tuple[Row, ...] = key("of the kind rows: what of the pose of b in a does not change", default=())
+    length: float | None = key(
+        "of a rod, needed with home; by default the distance of its ends at zero [m]", above=0, default=None
+    )
 
 
 class PoseRowsEntry(Entry):

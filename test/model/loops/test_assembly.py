@@ -167,7 +167,9 @@ def test_what_cannot_be_assembled_is_refused() -> None:
         ({"loops": [Loop(1, 2, "hinge", (9, 0, 0), Z, (BASE, 0, 0), name="pin")]},
          "loop 'pin' of robot 'robot' does not close near its home: it stays open by ... m; give joint"),
         ({"loops": [Loop(1, 2, "rod", (1, 0, 0), point_b=(2, 0, 0), name="bar")]},
-         "loop 'bar': with a `home` of its own a robot cannot have rods yet"),
+         "loop 'bar' is closed at `home`, and not where its points are given; give the length of its rod"),
+        ({"loops": [Loop(1, 2, "rod", (1, 0, 0), point_b=(2, 0, 0), name="bar", length=2.0)], "home": None},
+         "loop 'bar' does not close at the zero configuration: its points are 1 m apart, and its rod is 2 m"),
         by=lambda changes: four_bar(**changes),
         error=ModelError,
     )  # fmt: skip
@@ -215,3 +217,36 @@ def test_a_robot_file_says_where_loops_close(tmp_path: Path) -> None:
     refused(lambda: Robot.load(path), "four_bar.yaml: ... home ... 'crunk'", ModelError)
     path.write_text(FILE.replace("[0.5, 0, 0]", "[5, 0, 0]"), encoding="utf-8")
     refused(lambda: Robot.load(path), "four_bar.yaml: loop 'pin' ... does not close near its", ModelError)
+
+
+def test_a_rod_of_a_given_length_closes_a_four_bar(tmp_path: Path) -> None:
+    """As the coupler does whose place it takes, on either branch."""
+    path, text = tmp_path / "rod.yaml", FILE
+    for name, begin, end in (
+        ("body", "  - name: coupler\n", "  - name: rocker\n"),
+        ("joint", "  - {name: coupler, type", "  - {name: rocker, type"),
+    ):
+        assert begin in text and end in text, name
+        text = text[: text.index(begin)] + text[text.index(end) :]
+    text = text.replace(
+        "coupler_end, body: coupler, origin: {xyz: [0.8", "crank_end, body: crank, origin: {xyz: [0.3"
+    )
+    text = text.replace("kind: hinge, a: coupler_end", f"kind: rod, length: {LENGTHS[1]}, a: crank_end")
+    q = np.array([[1.0], [0.3], [-0.4]])
+    for rocker, sign in ((1.5, 1.0), (-1.5, -1.0)):
+        path.write_text(text.replace("rocker: 1.5", f"rocker: {rocker}"), encoding="utf-8")
+        found = Robot.load(path).solve_loops(q).joints
+        home = {"crank": 1.2, "coupler": -2.0 if sign < 0.0 else 0.0, "rocker": rocker}
+        expected = four_bar(home=home).solve_loops(q).joints[:, [0, 2]]
+        assert sign * expected[0, 1] > 0.0
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-11)
+    path.write_text(text.replace("length: 0.8", "length: 0"), encoding="utf-8")
+    refused(lambda: Robot.load(path), "rod.yaml: ... loops[0].length: ... must be greater than 0", ModelError)
+    refused(
+        lambda: Loop(0, 1, "ball", (0, 0, 0), length=1.0), "a ball has no length; a rod has one", ModelError
+    )
+    refused(
+        lambda: Loop(0, 1, "rod", (0, 0, 0), point_b=Z, length=-1.0),
+        "the length of a rod is positive",
+        ModelError,
+    )
