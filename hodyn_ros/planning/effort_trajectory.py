@@ -42,7 +42,6 @@ class EffortTrajectory(NamedTuple):
 _ORDERS = 4, 3, 2  # of splines, the smoothest first; all are continuous up to snap
 _SAME = 1e-6  # [rad or m] between positions that are one: rounding would have no spline through them
 _NEARLY = 1e-5, 1e-4, 1e-3  # of the longest step: what is nearer is one where a spline swings otherwise
-_LOOKS = 16  # at a spline between two points
 _ABSURD = 1e3  # times a limit: what is beyond may be so rough that its peaks take half a minute
 
 
@@ -217,17 +216,13 @@ def _places(points: Array) -> Array:
 
 
 def _check_swing(path: WaypointSpline, most: float) -> None:
-    """Refuse a spline that goes further than `most` [rad or m] off the straight lines between its points."""
-    shares = np.linspace(0.0, 1.0, _LOOKS + 1)[1:-1, None]
-    times = path.times[:-1] + shares * np.diff(path.times)
-    lines = path.positions[:-1] + shares[:, :, None] * np.diff(path.positions, axis=0)
-    off = np.abs(path.sample(times.ravel(), 0)[:, 0].reshape(lines.shape) - lines).max(axis=0)
-    step, joint = np.unravel_index(int(off.argmax()), off.shape)
-    if off[step, joint] > most:
+    """Refuse a spline that goes further than `most` [rad or m] off the straight ways between its points."""
+    step, joint, off = path.swing()
+    if off > most:
         name = path.joint_names[joint] if path.joint_names else joint
         raise InputError(
-            f"between points {step} and {step + 1} a spline takes joint {name!r} {off[step, joint]:.3g} off "
-            "the straight way, further than points are apart; give a blend, or space points more evenly"
+            f"between points {step} and {step + 1} a spline takes joint {name!r} {off:.3g} off the straight "
+            "way, further than any two points are apart; give a blend, or space points more evenly"
         )
 
 

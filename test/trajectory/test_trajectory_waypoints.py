@@ -118,6 +118,21 @@ def test_dense_waypoints_of_a_smooth_motion_give_it_back() -> None:
     assert np.all(errors < [1e-14, 1e-12, 1e-9, 1e-6, 1e-3])
 
 
+def test_a_spline_says_where_it_swings() -> None:
+    """Straight on with even times: at rest to order 6, it rushes past the middle, and back again."""
+    positions = 0.15 * np.arange(5.0)[:, None] * [[1.0, 0.5]]
+    motion = WaypointSpline([0.0, 0.5, 1.0, 1.5, 2.0], positions, order=6)
+    times = np.linspace(0.0, 2.0, 4001)
+    ways = np.abs(
+        motion.sample(times, 0)[:, 0] - np.interp(times, motion.times, positions[:, 0])[:, None] * [1.0, 0.5]
+    )
+    step, joint, off = motion.swing()
+    assert joint == 0 and step in (1, 2)
+    assert 0.97 * ways.max() < off <= ways.max() and off > 0.15
+    eased = WaypointSpline([0.0, 0.7, 1.0, 1.3, 2.0], positions, order=6)
+    assert eased.swing()[2] < 0.1
+
+
 def test_position_is_held_before_and_after() -> None:
     motion = WaypointSpline([0.5, 1.0, 2.0], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     for t in (-1.0, 0.0, 0.3):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import FigureWarning, InputError
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.robot_entries import OriginEntry
 from hodyn_ros.trajectory.base import Trajectory
@@ -142,7 +143,21 @@ class WaypointsFile(TrajectoryFile):
             return PiecewisePolynomial.from_joint_trajectory(names, rows)
         if self.interpolation == "blend":
             return BlendedLines.from_joint_trajectory(names, rows, blend=self.blend, order=self.order)
-        return WaypointSpline.from_joint_trajectory(names, rows, order=self.order, at_rest=self.at_rest)
+        spline = WaypointSpline.from_joint_trajectory(names, rows, order=self.order, at_rest=self.at_rest)
+        self._warn_of_swings(spline)
+        return spline
+
+    def _warn_of_swings(self, spline: WaypointSpline) -> None:
+        """Warn of a spline that goes further off the straight way than any two points are apart."""
+        step, joint, off = spline.swing()
+        if off > np.abs(np.diff(spline.positions, axis=0)).max():
+            what = f"joint {self.joint_names[joint]!r}" if self.joint_names else f"coordinate {joint}"
+            said = (
+                f"between points[{step}] and points[{step + 1}] the spline takes {what} {off:.3g} off the "
+                "straight way, further than any two points are apart; space them more evenly, or say "
+                "interpolation: blend, or a lower order"
+            )
+            warnings.warn(str(self.error(said)), FigureWarning, stacklevel=4)
 
 
 # the interpolations that options go with

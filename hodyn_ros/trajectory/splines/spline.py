@@ -22,6 +22,7 @@ HIGHEST_ORDER = 8
 # times are very uneven.
 ROUNDING = 1e-9
 
+_LOOKS, _MOST = 16, 20_000  # at a spline between two waypoints, and between all
 # for each derivative 0, 1, ...: the waypoints where it is prescribed, with its values (n,) there
 Conditions = list[list[tuple[int, Array]]]
 
@@ -86,6 +87,21 @@ class WaypointSpline(WaypointTrajectory):
         if order > HIGHEST_ORDER:
             return f"a WaypointSpline can be continuous up to derivative {HIGHEST_ORDER}"
         return f"build it with order={order} or more"
+
+    def swing(self) -> tuple[int, int, float]:
+        """Return where it goes farthest off the straight ways between its waypoints, and by how much.
+
+        The number of the waypoint before, the joint, and how far that is off there [rad or m]. Splines of a
+        high degree swing where steps are uneven, or turn sharply.
+        """
+        looks = max(2, min(_LOOKS, _MOST // len(self.times)))
+        shares = np.linspace(0.0, 1.0, looks + 1)[1:-1, None]
+        times = self.times[:-1] + shares * np.diff(self.times)
+        straight = self.positions[:-1] + shares[:, :, None] * np.diff(self.positions, axis=0)
+        found = self._derivatives(times.ravel(), 0)[0].reshape(straight.shape)
+        off = np.abs(found - straight).max(axis=0)
+        step, joint = np.unravel_index(int(off.argmax()), off.shape)
+        return int(step), int(joint), float(off[step, joint])
 
     def _derivatives(self, times: Array, order: int) -> Array:
         elapsed = times - self.times[0]
