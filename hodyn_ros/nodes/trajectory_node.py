@@ -58,6 +58,8 @@ from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.splines.start import Away, away_from_start
 
+_JOINS = 1_000_000_000  # [ns] of commands, in which a controller checks what it sees and joins
+
 SETTINGS = parameters(
     trajectory=ParameterSpec(
         "",
@@ -93,8 +95,8 @@ SETTINGS = parameters(
     ),
     start_when_commanded=ParameterSpec(
         False,
-        "With auto_start: hold the first position until effort_commands have come, so that no part of the "
-        "motion is lost on a controller_node that has not joined it yet.",
+        "With auto_start: hold the first position until effort_commands have come for a second, so that the "
+        "motion does not begin while a controller_node still joins it.",
     ),
     start_when_recorded=ParameterSpec(
         False,
@@ -182,7 +184,8 @@ class TrajectoryNode(Node):
             self._answers = self.create_subscription(
                 FeedforwardTorque, "feedforward_torque", self._take_answer, sensor_qos()
             )
-        self._commands: Subscription | None = None  # until the first one
+        self._commands: Subscription | None = None  # until they have come for long enough
+        self._commanded: int | None = None  # [ns] since when they have
         if value(self, "start_when_commanded"):
             self._commands = self.create_subscription(
                 Float64MultiArray, "effort_commands", self._take_command, sensor_qos()
@@ -284,7 +287,12 @@ class TrajectoryNode(Node):
         self._start_if_nothing_hinders()
 
     def _take_command(self, msg: Float64MultiArray) -> None:
-        if self._commands is not None and msg.data:
+        if self._commands is None or not msg.data:
+            return
+        now = self._now()
+        if self._commanded is None or now < self._commanded:
+            self._commanded = now
+        if now - self._commanded >= _JOINS:
             self.destroy_subscription(self._commands)
             self._commands = None
             self._start_if_nothing_hinders()
@@ -314,7 +322,7 @@ class TrajectoryNode(Node):
         elif self._answers is not None:
             kind, words = "answer", "until feedforward_torque answers"
         elif self._commands is not None and (away := self._away()) is None:
-            kind, words = "commands", "until effort_commands come"
+            kind, words = "commands", "until effort_commands have come for a second"
         elif (away := self._away()) is not None:
             kind = "robot" if away.is_known else "unknown robot"
             words = f"until the robot is near to it: {away.words}"

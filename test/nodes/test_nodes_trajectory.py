@@ -273,9 +273,9 @@ def test_it_waits_for_the_first_answer_and_for_the_first_command() -> None:
         commands = talk.publisher(Float64MultiArray, "effort_commands")
         # the node hears as sensors are heard, so one message may get lost
         for awaited, publisher, message, follows in (
-            ("feedforward_torque answers", answers, FeedforwardTorque(), "until effort_commands come"),
+            ("feedforward_torque answers", answers, FeedforwardTorque(), "until effort_commands have come"),
             (
-                "effort_commands come",
+                "effort_commands have come",
                 commands,
                 Float64MultiArray(data=[0.0] * 7),
                 "the motion starts, without",
