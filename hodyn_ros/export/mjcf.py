@@ -349,11 +349,9 @@ class _Writer:
             end.point if end.body < 0 else (self.tree.placements[end.body] @ [*end.point, 1.0])[:3]
             for end in (loop.a, loop.b)
         ]
-        longer = loop.length - float(
-            np.linalg.norm(points[0] - points[1])
-        )  # than where all joints are at zero
-        if abs(longer) > _ROUNDING * self._size:
-            held.set("polycoef", f"{_number(longer)} 0 0 0 0")
+        apart = float(np.linalg.norm(points[0] - points[1]))  # where all joints are at zero
+        if abs(loop.length - apart) > _ROUNDING * self._size:
+            held.set("polycoef", f"{_number(loop.length - apart)} 0 0 0 0")
 
     def _site(self, name: str, end: Frame, point: Array, elements: Sequence[Element]) -> str:
         if end.body >= 0 and self._carried_by_one(end.body):

@@ -135,7 +135,7 @@ class EffortFilter:
         (rad or m) of the one before are left out, and where steps are too uneven for a spline those within a
         thousandth of the longest step. `progress` is told which share of the search is done, first 0 and last
         1, and ends it by raising. Raises InputError for fewer than two, and for points between which a spline
-        swings further than any two are apart; InfeasibleError.
+        goes further off the straight way than the longest step; InfeasibleError.
         """
         tell = progress or (lambda _: None)
         tell(0.0)
@@ -156,9 +156,11 @@ class EffortFilter:
             return BlendedLines(_places(points), points, blend=blend, joint_names=names)
         for order, share in product(_ORDERS, (0.0, *_NEARLY)):
             points = _apart(positions, max(_SAME, share * longest))
+            # at rest at its ends it would leave points that are dense; time_optimal eases it instead
+            rests = len(points) <= order
+            if rests and order < _ORDERS[0]:  # its snap would jump there
+                continue
             try:
-                # at rest at its ends it would leave points that are dense; time_optimal eases it instead
-                rests = len(points) <= order
                 path = WaypointSpline(_places(points), points, order=order, at_rest=rests, joint_names=names)
                 _check_swing(path, longest)
                 return path
@@ -222,7 +224,7 @@ def _check_swing(path: WaypointSpline, most: float) -> None:
         name = path.joint_names[joint] if path.joint_names else joint
         raise InputError(
             f"between points {step} and {step + 1} a spline takes joint {name!r} {off:.3g} off the straight "
-            "way, further than any two points are apart; give a blend, or space points more evenly"
+            "way, further than the longest step; give a blend, or space points more evenly"
         )
 
 

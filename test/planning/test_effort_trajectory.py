@@ -266,16 +266,21 @@ def test_steps_at_the_ends_that_are_noise_are_left_out(panda: Robot) -> None:
     assert found.times[-1] < 1.01 * plain.times[-1]
 
 
-def test_a_path_does_not_swing_far_off_its_points(panda: Robot) -> None:
-    """The smoothest spline through these goes further off the straight way than any two points are apart."""
-    random = np.random.default_rng(3)
-    steps = 0.12 * random.normal(size=(8, 7)) * 5.0 ** random.uniform(-1.0, 0.0, (8, 1))
+@pytest.mark.parametrize(("seed", "count"), [(3, 8), (0, 3)])
+def test_a_path_does_not_swing_far_off_its_points(panda: Robot, seed: int, count: int) -> None:
+    """The smoothest spline through these goes further off the straight way than their longest step."""
+    random = np.random.default_rng(seed)
+    steps = 0.12 * random.normal(size=(count, 7)) * 5.0 ** random.uniform(-1.0, 0.0, (count, 1))
+    steps[-1] *= 0.2
     path = HOME + np.cumsum(steps, axis=0)
     found = EffortFilter(panda, "motor", 0.01).fastest(path).motion[:, 0]
     shares = np.linspace(0.0, 1.0, 200)[:, None, None]
     lines = (path[:-1] + shares * np.diff(path, axis=0)).reshape(-1, 7)
     off = [np.abs(lines - point).max(axis=1).min() for point in found]
     assert max(off) < np.abs(steps[1:]).max()
+
+
+def test_a_path_through_points_that_are_too_uneven_is_refused(panda: Robot) -> None:
     random = np.random.default_rng(0)  # steps of which one is a hundred times another
     steps = 0.2 * random.normal(size=(8, 7)) * 100.0 ** random.uniform(-1.0, 0.0, (8, 1))
     refused(lambda: EffortFilter(panda).fastest(HOME + np.cumsum(steps, axis=0)), "give a blend")

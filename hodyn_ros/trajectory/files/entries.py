@@ -148,13 +148,13 @@ class WaypointsFile(TrajectoryFile):
         return spline
 
     def _warn_of_swings(self, spline: WaypointSpline) -> None:
-        """Warn of a spline that goes further off the straight way than any two points are apart."""
+        """Warn of a spline that goes further off the straight way than the longest step between points."""
         step, joint, off = spline.swing()
         if off > np.abs(np.diff(spline.positions, axis=0)).max():
             what = f"joint {self.joint_names[joint]!r}" if self.joint_names else f"coordinate {joint}"
             said = (
                 f"between points[{step}] and points[{step + 1}] the spline takes {what} {off:.3g} off the "
-                "straight way, further than any two points are apart; space them more evenly, or say "
+                "straight way, further than the longest step; space them more evenly, or say "
                 "interpolation: blend, or a lower order"
             )
             warnings.warn(str(self.error(said)), FigureWarning, stacklevel=4)
