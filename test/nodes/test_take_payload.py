@@ -154,7 +154,7 @@ def test_a_guard_counts_with_no_load_that_the_motion_contradicts() -> None:
     stack = np.array([pose, *np.zeros((4, 7))])
     still = models()[0].compute(stack)
     given = {"robot_config": "panda.yaml", "joints": list(JOINTS), "use_sim_time": True, "rate": 100.0}
-    given |= {"settle": 0.05, "fade": 0.1, "efforts": "motor", "payload_fade": 0.1}
+    given |= {"settle": 0.05, "fade": 0.02, "efforts": "motor", "payload_fade": 0.1}
     with talking("forward_effort_node", given, "guard_payload_seen") as (node, talk):
         sends = talk.publisher(FeedforwardTorque, "feedforward_torque")
         shows, told = talk.publisher(JointState, "joint_states"), talk.publisher(PayloadEstimate, "payload")
