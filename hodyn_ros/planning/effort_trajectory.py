@@ -162,10 +162,12 @@ class EffortFilter:
                 continue
             try:
                 path = WaypointSpline(_places(points), points, order=order, at_rest=rests, joint_names=names)
-                _check_swing(path, longest)
-                return path
             except InputError as error:
                 refused = error
+                continue
+            if not (said := path.said_to_swing()):
+                return path
+            refused = InputError(f"{said}; give a blend, or space points more evenly")
         raise refused
 
     def stop(self, motion: Trajectory, since: float, begin: float, duration: float) -> EffortPoints:
@@ -215,17 +217,6 @@ def _apart(positions: Array, least: float) -> Array:
 def _places(points: Array) -> Array:
     """Return how far it is to each point of a path, in the space of the joints."""
     return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-
-
-def _check_swing(path: WaypointSpline, most: float) -> None:
-    """Refuse a spline that goes further than `most` [rad or m] off the straight ways between its points."""
-    step, joint, off = path.swing()
-    if off > most:
-        name = path.joint_names[joint] if path.joint_names else joint
-        raise InputError(
-            f"between points {step} and {step + 1} a spline takes joint {name!r} {off:.3g} off the straight "
-            "way, further than the longest step; give a blend, or space points more evenly"
-        )
 
 
 def _has_limits(robot: Robot) -> bool:

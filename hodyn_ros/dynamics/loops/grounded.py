@@ -175,10 +175,9 @@ class DriftingFunction:
         (*arrays, memory), n = arguments, len(self._closure.leading)
         base, start, kernel = memory[0, n:].reshape(4, 4), self._start, self.near
         if abs(base_turns(base, start)[1]) > _TURNED:
-            joints = self._closure.coupling_matrix[6:, 6:] @ memory[0, :n] + self._closure.offsets
             start = base.copy()
             try:
-                turned = grounded(self._closure, Place(joints, start))
+                turned = grounded(self._closure, Place(self._closure.positions(memory[0, :n]), start))
                 kernel = LoopFunction(self._make(turned, SHIFT), on_numbers=True)
             except TooLong:
                 return np.full(self.result, np.nan)

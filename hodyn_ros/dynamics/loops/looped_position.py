@@ -203,7 +203,7 @@ class LoopedPosition:
 
     def _known_from(self, memory: Array) -> Known:
         closure, n = self.closure, len(self.closure.leading)
-        joints = closure.coupling_matrix[closure.first :, closure.first :] @ memory[0, :n] + closure.offsets
+        joints = closure.positions(memory[0, :n])
         pose = memory[0, n:].reshape(4, 4).copy() if memory.shape[1] > n else None
         base = pose if closure.leader == 0 and closure.tree.floating_base else self._base
         return Known(Place(joints, base), joints[list(closure.joints)], pose)

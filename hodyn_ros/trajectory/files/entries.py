@@ -144,20 +144,10 @@ class WaypointsFile(TrajectoryFile):
         if self.interpolation == "blend":
             return BlendedLines.from_joint_trajectory(names, rows, blend=self.blend, order=self.order)
         spline = WaypointSpline.from_joint_trajectory(names, rows, order=self.order, at_rest=self.at_rest)
-        self._warn_of_swings(spline)
+        if said := spline.said_to_swing():
+            mend = "space them more evenly, or say interpolation: blend, or a lower order"
+            warnings.warn(str(self.error(f"{said}; {mend}")), FigureWarning, stacklevel=3)
         return spline
-
-    def _warn_of_swings(self, spline: WaypointSpline) -> None:
-        """Warn of a spline that goes further off the straight way than the longest step between points."""
-        step, joint, off = spline.swing()
-        if off > np.abs(np.diff(spline.positions, axis=0)).max():
-            what = f"joint {self.joint_names[joint]!r}" if self.joint_names else f"coordinate {joint}"
-            said = (
-                f"between points[{step}] and points[{step + 1}] the spline takes {what} {off:.3g} off the "
-                "straight way, further than the longest step; space them more evenly, or say "
-                "interpolation: blend, or a lower order"
-            )
-            warnings.warn(str(self.error(said)), FigureWarning, stacklevel=4)
 
 
 # the interpolations that options go with

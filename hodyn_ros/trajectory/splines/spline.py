@@ -103,6 +103,17 @@ class WaypointSpline(WaypointTrajectory):
         step, joint = np.unravel_index(int(off.argmax()), off.shape)
         return int(step), int(joint), float(off[step, joint])
 
+    def said_to_swing(self) -> str:
+        """Say where it goes further off the straight way than its longest step; empty where it does not."""
+        step, joint, off = self.swing()
+        if off <= np.abs(np.diff(self.positions, axis=0)).max():
+            return ""
+        what = f"joint {self.joint_names[joint]!r}" if self.joint_names else f"coordinate {joint}"
+        return (
+            f"between points[{step}] and points[{step + 1}] the spline takes {what} {off:.3g} off the "
+            "straight way, further than the longest step"
+        )
+
     def _derivatives(self, times: Array, order: int) -> Array:
         elapsed = times - self.times[0]
         late = elapsed > 0.5 * (self.times[-1] - self.times[0])
