@@ -1,5 +1,6 @@
 """trajectory_node as a process, over real DDS."""
 
+import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -285,7 +286,9 @@ def test_it_waits_for_the_first_answer_and_for_the_first_command() -> None:
             count = len(heard)
             talk.wait_until(lambda: len(heard) > count + 50, "samples at rest")  # noqa: B023
             assert rests(heard) and "the motion starts" not in node.output()
+            begun = time.monotonic()
             talk.wait_for_line(node, follows, partial(publisher.publish, message))
+            assert publisher is answers or time.monotonic() > begun + 0.99  # in which a controller joins
             talk.wait_until(lambda: publisher.get_subscription_count() == 0, "the end of listening")  # noqa: B023
         talk.wait_until(lambda: any(heard[-1].velocities), "motion")
 
