@@ -61,7 +61,7 @@ def test_settings_are_laid_over_the_file(urdf: str) -> None:
         ("keyframe", "takes a key of robot files and its value"),
         ("limits.velocity=", "takes a key of robot files and its value"),
         ("driven=[a", "not readable as YAML"),
-        ("FL_hip.limits.velocity=1", "no moving joint 'FL_hip'"),
+        ("FL_hip.limits.velocity=1", "there is no joint 'FL_hip'"),
         ("FL_hip_joint.limits.velocit=1", "unknown key; did you mean 'velocity'"),
         ("limits.velocity=fast", "limits.velocity: must be a number"),
     ],

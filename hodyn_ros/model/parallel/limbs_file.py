@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import ModelError, nearest
+from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, pose
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -73,7 +73,7 @@ def read_limbs(root: LimbsFile, folder: Path, gravity: ArrayLike | None) -> Robo
     dof = np.eye(6)[:, [ROWS.index(row) for row in root.platform.dof]]
     model = ParallelModel.build(limbs, platform, dof, down, root.name)
     driven = [model.joint_names[i] for i in model.driven]
-    drives |= _of_single_joints(root, rows)
+    drives |= read_limits_and_drives(root.joints, rows)
     closure = closure_of(model, check_mobility(model))
     return RobotDescription(
         model=closure.tree,
@@ -81,16 +81,6 @@ def read_limbs(root: LimbsFile, folder: Path, gravity: ArrayLike | None) -> Robo
         drives=drives_of(driven, with_common_drive(root, drives, driven)),
         closure=closure,
     )
-
-
-def _of_single_joints(root: LimbsFile, rows: dict[str, JointLimit]) -> dict[str, DriveSpec]:
-    """Write the limits of single driven joints into `rows`, and return their drives."""
-    for entry in root.joints:
-        if entry.name not in rows:
-            raise entry.error(
-                f"there is no driven joint {entry.name!r}; {nearest(entry.name, list(rows))}", "name"
-            )
-    return read_limits_and_drives(root.joints, rows)
 
 
 def _limb_type(root: LimbsFile, entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbType:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import FigureWarning, ModelError
+from hodyn_ros.errors import FigureWarning, ModelError, nearest
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import FREEDOMS, CompositeJoint, coupled, of_kind
 from hodyn_ros.model.description import RobotDescription, drives_of
@@ -44,7 +44,6 @@ from hodyn_ros.model.readers.robot_entries import (
     LimbsFile,
     LoadEntry,
     MjcfFile,
-    MjcfJointEntry,
     OriginEntry,
     PropellerEntry,
     TreeFile,
@@ -318,8 +317,8 @@ def read_limits_and_drives(
         if fixed or entry.locked is not None or name in held:
             continue
         if name not in rows:
-            form = "MJCF" if isinstance(entry, MjcfJointEntry) else "URDF"
-            raise entry.error(f"the {form} has no moving joint {name!r}; it has {list(rows)}", "name")
+            known = nearest(name, list(rows))
+            raise entry.error(f"there is no joint {name!r} that can have limits or a drive; {known}", "name")
         if name in seen:
             raise entry.error(f"joint {name!r} is given twice", "name")
         seen.add(name)

@@ -234,7 +234,7 @@ joints:
     assert robot.drive_train is not None
     assert robot.drive_train.stiffness.tolist() == [50.0 if one else 40.0 for one in left]
     path.write_text(path.read_text().replace("left_shoulder", "left_elbow"))
-    message = "there is no driven joint 'left_elbow'; known here: left_shoulder, right_shoulder"
+    message = "'left_elbow' that can have limits or a drive; known here: left_shoulder, right_shoulder"
     refused(lambda: Robot.load(path), message, ModelError)
 
 
