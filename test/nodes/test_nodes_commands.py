@@ -272,6 +272,7 @@ def test_bad_feedforwards_are_refused_and_the_next_one_works() -> None:
         b.tick(10)
         b.tick(20)
         b.send(20)
+        b.serve()
         b.tick_and_hear(30, commands)
         b.talk.pause(1.1)
         b.send(20)
