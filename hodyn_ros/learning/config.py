@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.control.linear_drives import DAMPING_TIME
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.learning.response import Deviation
 from hodyn_ros.model.keys import check_ranges, key
@@ -78,7 +79,7 @@ class LearningConfig:
     )
     damping_time: float = key(
         "Damping of springs that the file gives none, over their stiffness [s].",
-        default=2e-4,
+        default=DAMPING_TIME,
         within=(0.0, 0.1),
     )
     link_delay: float = key(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import expm
 
 from hodyn_ros.array import Array
+from hodyn_ros.control.linear_drives import DAMPING_TIME, LinearDrives, LinearSystem
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -63,7 +62,7 @@ def response(
     size: int,
     windows: Windows,
     deviation: Deviation | None = None,
-    damping_time: float = 2e-4,
+    damping_time: float = DAMPING_TIME,
 ) -> Array:
     """Return what `size` splines of efforts at each motor do to the links, (windows, n, size, n).
 
@@ -72,18 +71,18 @@ def response(
     start as the efforts there hold it. Springs without damping get `damping_time` [s] times their stiffness.
     Read [rad/(N·m)]. Raises InputError for drives that have no such linearisation.
     """
-    plant = _Plant.of(robot, gains, deviation or Deviation(), damping_time)
+    deviation = deviation or Deviation()
     nodes = np.linspace(0.0, windows.duration, int(np.ceil(windows.duration / _NODES)) + 1)
     inside = int(np.ceil(windows.duration / windows.count / _STEP))  # steps in a window
     h = windows.duration / windows.count / inside
-    matrices = [plant.matrices(sample) for sample in motion.sample(nodes, 2)]
-    exact = [_exact(A, B, h) for A, B in matrices]
-    splines, late, n = basis(windows.duration, size), plant.deviation.delay, plant.n
+    systems = _closed_loops(robot, gains, motion.sample(nodes, 2), deviation, damping_time)
+    exact = [system.held(h) for system in systems]
+    splines, late = basis(windows.duration, size), deviation.delay
     middles = h * (np.arange(inside * windows.count) + 0.5)
     weights = splines(np.clip(middles - late, 0.0, windows.duration)).reshape(windows.count, inside, size)
     places = np.round(middles / windows.duration * (len(nodes) - 1)).astype(int).reshape(weights.shape[:2])
-    A, B = matrices[0]
-    states = len(A)
+    A, B, _ = systems[0]
+    states, n = B.shape
     X = np.multiply.outer(np.linalg.solve(A, -B), splines(0.0)).transpose(0, 2, 1).copy()
     result = np.empty((windows.count, n, size, n))
     for i in range(windows.count):
@@ -121,78 +120,29 @@ def check_robot(robot: Robot) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _Plant:
-    robot: Robot
-    gains: MotorGains
-    stiffness: Array  # (n,) zero where rigid
-    damping: Array
-    inertia: Array  # of motors
-    viscous: Array
-    elastic: NDArray[np.intp]  # places of the joints with springs
-    deviation: Deviation
-
-    @classmethod
-    def of(cls, robot: Robot, gains: MotorGains, deviation: Deviation, damping_time: float) -> _Plant:
-        check_robot(robot)
-        train = robot.require_drives()
-        tree, n = robot.tree, train.n_joints
-        factors = np.broadcast_to(np.asarray(deviation.inertia, dtype=np.float64), (tree.n_bodies,))
-        tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])
-        if deviation.payload:
-            tree = Payload(deviation.payload).on_tree(robot.with_tree(tree))
-        soft = np.flatnonzero(train.elastic)
-        stiffness = np.where(train.elastic, train.stiffness, 0.0) * np.ones(n) * deviation.stiffness
-        own = np.array([spec.spring_damping for spec in train.specs], dtype=np.float64)
-        damping = np.where(own > 0.0, own, stiffness * damping_time) * train.elastic
-        viscous = np.array([getattr(spec.motor_friction, "viscous", 0.0) for spec in train.specs])
-        viscous = viscous + deviation.viscous * gains.derivative
-        inertia = train.motor_inertia * deviation.motor_inertia
-        return cls(robot.with_tree(tree), gains, stiffness, damping, inertia, viscous, soft, deviation)
-
-    @property
-    def n(self) -> int:
-        """Number of joints."""
-        return len(self.stiffness)
-
-    def matrices(self, motion: Array) -> tuple[Array, Array]:
-        """Return A and B of the closed loop about a sample (3, n) of the motion."""
-        n, soft = self.n, self.elastic
-        efforts = self.robot.inverse_dynamics(motion)[0]
-        links = self.robot.linearised_dynamics(motion[:2], efforts)
-        mass = np.linalg.inv(links.B[n:])
-        by_position, by_velocity = mass @ links.A[n:, :n], mass @ links.A[n:, n:]
-        rigid = np.ones(n, dtype=bool)
-        rigid[soft] = False
-        held = np.where(rigid, self.gains.proportional, 0.0)
-        slowed = np.where(rigid, self.gains.derivative + self.viscous, 0.0)
-        heavy = mass + np.diag(np.where(rigid, self.inertia, 0.0))
-        k, d, m = self.stiffness[soft], self.damping[soft], len(soft)
-        # rows: accelerations of links, then of motors, before masses are divided out
-        by_q = np.zeros((n + m, n + m))
-        by_v = np.zeros((n + m, n + m))
-        by_q[:n, :n] = by_position - np.diag(self.stiffness + held)
-        by_v[:n, :n] = by_velocity - np.diag(self.damping + slowed)
-        by_q[soft, n + np.arange(m)] = by_q[n + np.arange(m), soft] = k
-        by_v[soft, n + np.arange(m)] = by_v[n + np.arange(m), soft] = d
-        by_q[n:, n:] = -np.diag(k + self.gains.proportional[soft])
-        by_v[n:, n:] = -np.diag(d + self.gains.derivative[soft] + self.viscous[soft])
-        masses = np.zeros((n + m, n + m))
-        masses[:n, :n], masses[n:, n:] = heavy, np.diag(self.inertia[soft])
-        push = np.zeros((n + m, n))
-        push[:n] = np.diag(rigid.astype(float))
-        push[n + np.arange(m), soft] = 1.0
-        A = np.block(
-            [[np.zeros((n + m, n + m)), np.eye(n + m)], [np.linalg.solve(masses, np.hstack([by_q, by_v]))]]
-        )
-        B = np.vstack([np.zeros((n + m, n)), np.linalg.solve(masses, push)])
-        return A, B
-
-
-def _exact(A: Array, B: Array, h: float) -> tuple[Array, Array]:
-    """Return state transition and effect of an effort that is held for `h` [s]."""
-    states, inputs = B.shape
-    whole = np.zeros((states + inputs, states + inputs))
-    whole[:states, :states], whole[:states, states:] = A, B
-    exponential = expm(h * whole)
-    return exponential[:states, :states], exponential[:states, states:]
+def _closed_loops(
+    robot: Robot, gains: MotorGains, samples: Array, deviation: Deviation, damping_time: float
+) -> list[LinearSystem]:
+    """Return the robot that deviates, with its feedback, about samples (N, 3, n) of the motion."""
+    check_robot(robot)
+    tree = robot.tree
+    factors = np.broadcast_to(np.asarray(deviation.inertia, dtype=np.float64), (tree.n_bodies,))
+    tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])
+    if deviation.payload:
+        tree = Payload(deviation.payload).on_tree(robot.with_tree(tree))
+    train, robot = robot.require_drives(), robot.with_tree(tree)
+    nominal = LinearDrives.of_train(train, damping_time)
+    own = np.array([spec.spring_damping for spec in train.specs]) > 0.0
+    drives = LinearDrives(
+        nominal.stiffness * deviation.stiffness,
+        nominal.damping * np.where(own, 1.0, deviation.stiffness),
+        nominal.inertia * deviation.motor_inertia,
+        nominal.viscous + deviation.viscous * gains.derivative,
+    )
+    n, systems = train.n_joints, []
+    for sample in samples:
+        links = robot.linearised_dynamics(sample[:2], robot.inverse_dynamics(sample)[0])
+        mass = np.asarray(np.linalg.inv(links.B[n:]))
+        changes = mass @ links.A[n:]
+        systems.append(drives.system(mass, np.eye(n), changes[:, :n], changes[:, n:]).with_feedback(gains))
+    return systems

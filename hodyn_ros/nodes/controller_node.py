@@ -19,6 +19,7 @@ from functools import partial
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.control.late_feedback import LateFeedback
 from hodyn_ros.control.motor_pd import (
     FeedforwardMode,
     MotorGains,
@@ -27,6 +28,7 @@ from hodyn_ros.control.motor_pd import (
     warm_up_springs,
 )
 from hodyn_ros.control.standing import tipped
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
@@ -40,6 +42,8 @@ from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, parameter
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import timer_by_clock
+
+_PERIODS = 1.5  # of measurements, that a command waits for one
 
 SETTINGS = (
     *parameters(
@@ -120,14 +124,25 @@ class ControllerNode(FeedforwardConsumer):
         )
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self._without_measurement = 0
+        self._bears = self._judge_feedback(guarded, gains)
         self.start(guard, robot.driven_joints, "motor_states", loads)
         self._diagnostics.hardware_id = robot.name
         self._late = timer_by_clock(self, value(self, "patience"), self._on_time, self.streams)
         self.get_logger().info(
             f"robot {robot.name!r}, {train.n_joints} joints, feedforward {self._mode.value}"
         )
-        if line := tipped(guarded, train, gains):
-            self.get_logger().warning(line)
+
+    def _judge_feedback(self, robot: Robot, gains: MotorGains) -> float:
+        """Warn of feedback that does not hold the robot; return how old [s] measurements may be at home."""
+        period = value(self, "patience") / _PERIODS
+        late = max(0.0, value(self, "lead") - 0.5 * period)  # the way to the robot
+        feedback = LateFeedback.of_robot(robot, self._train, gains, period)
+        for line in (tipped(robot, self._train, gains), feedback.swings_up(robot, late) if feedback else ""):
+            if line:
+                self.get_logger().warning(line)
+        if feedback is None:
+            return float("nan")
+        return max(0.0, feedback.bearable_delay(late + value(self, "latency")) - late)
 
     def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")
@@ -168,6 +183,7 @@ class ControllerNode(FeedforwardConsumer):
         return {
             "feedforward": self._mode.value,
             "commands without a new measurement": self._without_measurement,
+            "age of measurements that feedback bears at home [s]": self._bears,
         }
 
 

@@ -31,6 +31,7 @@ from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros import share
 from hodyn_ros.array import Array
+from hodyn_ros.control.linear_drives import DAMPING_TIME
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
@@ -54,7 +55,7 @@ SETTINGS = parameters(
     ),
     rate=ParameterSpec(1000.0, "States published per second [Hz].", within=(1.0, 2000.0)),
     damping_time=ParameterSpec(
-        2e-4,
+        DAMPING_TIME,
         "Damping beside the springs over their stiffness [s]: D = K t, where the robot's file gives none "
         "of its own. Assumed; no real joint is without, and in a joint without any, feedback that comes "
         "late makes the spring swing ever more.",

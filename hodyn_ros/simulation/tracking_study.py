@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,11 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.control.late_feedback import LateFeedback
+from hodyn_ros.control.linear_drives import DAMPING_TIME
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.control.standing import warn_if_tipped
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import FigureWarning, InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
@@ -68,7 +71,7 @@ class Loop:
     rate: float = 1000.0  # [Hz]
     natural_frequency: float = 30.0  # [rad/s] of the feedback on each motor
     damping_ratio: float = 1.0
-    damping_time: float = 2e-4  # [s] of the simulated springs, damping over stiffness; assumed
+    damping_time: float = DAMPING_TIME  # [s] of the simulated springs
     order: int = 2  # highest derivative of the efforts in a feedforward; springs need 2
 
 
@@ -183,11 +186,16 @@ class TrackingStudy:
         """Let a robot with errors follow the motion.
 
         `simulator` makes another simulation of the robot as it is at rest before the motion. Warns
-        (FigureWarning) of a robot that its weight tips, as feedback is too soft.
+        (FigureWarning) of a robot that its weight tips, as feedback is too soft, and of one that feedback
+        swings up, as it is too slow.
         """
         robot, loop = errors.applied(self._real), self._loop
-        warn_if_tipped(robot, robot.require_drives(), self._gains)
-        damping = robot.require_drives().damping(loop.damping_time)
+        train = robot.require_drives()
+        warn_if_tipped(robot, train, self._gains)
+        feedback = LateFeedback.of_robot(robot, train, self._gains, 1.0 / loop.rate, loop.damping_time)
+        if feedback is not None and (line := feedback.swings_up(robot)):
+            warnings.warn(line, FigureWarning, stacklevel=2)
+        damping = train.damping(loop.damping_time)
         base = self._base_at if robot.moves_base else None
         own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
         simulation = own if simulator is None else simulator(own)

@@ -273,6 +273,16 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         assert reasons == {"missing joint": "1", "wrong length": "1", "not finite": "2", "bad times": "3"}
 
 
+def test_feedback_that_swings_the_robot_up_is_said(robot: Robot) -> None:
+    key = "age of measurements that feedback bears at home [s]"
+    for name, patience, bears in (("cn_slow", 0.03, 0.0), ("cn_prompt", 0.0015, 0.005)):
+        gains = {"natural_frequency": 30.0, "damping_ratio": 1.0}
+        with arm(robot, name, patience=patience, lead=patience / 3.0, **gains) as a:
+            if not bears:
+                a.node.wait_for_line("feedback swings the motor of joint 'panda_joint2' of robot 'panda' up")
+            a.talk.status("controller_node", lambda _, values: float(values[key]) == bears)  # noqa: B023
+
+
 def test_a_robot_that_stands_elsewhere_is_left_alone_and_soft_feedback_is_said(
     robot: Robot, standing: Feedforward
 ) -> None:

@@ -75,6 +75,7 @@ SUBJECTS = {
         "Control",
         "control.motor_pd",
         "control.standing",
+        "control.late_feedback",
         "control.feedback_linearisation",
         "control.passivity_control",
         "control.predictive_control",
