@@ -83,7 +83,7 @@ def test_a_robot_follows_its_motion(name: str) -> None:
 @pytest.mark.parametrize("name", some(ROBOTS, "delta"))
 def test_a_stop_keeps_a_robot_within_its_workspace(name: str) -> None:
     """A plant whose loops cannot close any more ends with an error."""
-    run = followed(name, 0.8, silent_after=0.2)
+    run = followed(name, 1.4, silent_after=0.4)
     assert run.states == [State.JOINING, State.FOLLOWING, State.STOPPING, State.STOPPED]
-    assert 1e-3 < run.speeds.max() < 1.0
+    assert 0.01 < run.speeds.max() < 1.0  # the palletiser sets off slowly
     assert run.speeds[-1] < 1e-3
