@@ -19,6 +19,7 @@ from hodyn_ros.errors import HodynError, InputError
 
 _NOTHING = 0.01  # [1/s] of growth: rounding makes as much of joints that swing freely
 _RESOLUTION = 1e-5  # [s] of delays
+_WAITING = 10  # periods for which efforts are on their way, at most; for longer delays the period is longer
 
 
 class Swing(NamedTuple):
@@ -73,9 +74,11 @@ class LateFeedback:
         """Return how the robot goes on to swing where efforts act `delay` [s] after their sample."""
         if not 0.0 <= delay < np.inf:
             raise InputError(f"the delay must not be negative, found {delay} s")
-        values, vectors = np.linalg.eig(self._after_a_period(delay))
+        period = max(self.period, delay / _WAITING)
+        delay -= 0.5 * (period - self.period)  # held for longer, efforts are as late in the mean
+        values, vectors = np.linalg.eig(self._after(period, delay))
         worst = int(np.abs(values).argmax())
-        logarithm = np.log(values[worst]) / self.period
+        logarithm = np.log(complex(values[worst])) / period
         motors = self.system.motors
         moved = np.abs(motors @ vectors[: motors.shape[1], worst])
         return Swing(float(logarithm.real), abs(float(logarithm.imag)), int(moved.argmax()))
@@ -86,8 +89,10 @@ class LateFeedback:
         def growth(delay: float) -> float:
             return self.slowest_swing(delay).growth - _NOTHING
 
-        if growth(most) <= 0.0 or growth(0.0) >= 0.0:
-            return most if growth(most) <= 0.0 else 0.0
+        if growth(most) <= 0.0:
+            return most
+        if growth(0.0) >= 0.0:
+            return 0.0
         return float(bisect(growth, 0.0, most, xtol=_RESOLUTION))
 
     def swings_up(self, robot: Robot, delay: float = 0.0) -> str:
@@ -103,11 +108,11 @@ class LateFeedback:
             "or its derivative gains, or say the spring_damping of the drive, unless friction holds it"
         )
 
-    def _after_a_period(self, delay: float) -> Array:
+    def _after(self, period: float, delay: float) -> Array:
         """Return what a period makes of the state, and of the efforts on their way, the last ones first."""
-        late, part = divmod(delay, self.period)
-        free, _ = self.system.held(self.period)
-        rest, new = self.system.held(self.period - part)
+        late, part = divmod(delay, period)
+        free, _ = self.system.held(period)
+        rest, new = self.system.held(period - part)
         old = rest @ self.system.held(part)[1]
         states, efforts = self.system.B.shape
         waiting = (int(late) + 1) * efforts

@@ -43,14 +43,24 @@ def feedback(robot: Robot, gains: MotorGains, period: float) -> LateFeedback:
 
 def test_a_rigid_joint_swings_as_the_roots_of_its_equation_say(tmp_path: Path) -> None:
     """For `J x'' = u`, held over h, u of the sample before: z (z - 1)^2 + (a (z + 1) + b (z - 1)) = 0."""
-    robot, h = rod(tmp_path, "{motor_inertia: 0.5, stiffness: rigid}"), 0.02
+    robot = rod(tmp_path, "{motor_inertia: 0.5, stiffness: rigid}")
     gains = MotorGains([1800.0], [30.0])
-    a, b = 1800.0 * h**2 / (2.0 * 2.0), 30.0 * h / 2.0
-    for delay, equation in ((0.0, [1.0, a + b - 2.0, a - b + 1.0]), (h, [1.0, -2.0, a + b + 1.0, a - b])):
-        swing = feedback(robot, gains, h).slowest_swing(delay)
-        roots = np.roots(equation)
-        assert swing.growth == pytest.approx(np.log(np.abs(roots).max()) / h, rel=1e-9)
-        assert swing.frequency == pytest.approx(np.abs(np.angle(roots[np.abs(roots).argmax()])) / h, rel=1e-9)
+    for h in (0.02, 0.2):  # with the second one its samples change their sign each time
+        a, b = 1800.0 * h**2 / (2.0 * 2.0), 30.0 * h / 2.0
+        for delay, equation in ((0.0, [1.0, a + b - 2.0, a - b + 1.0]), (h, [1.0, -2.0, a + b + 1.0, a - b])):
+            swing = feedback(robot, gains, h).slowest_swing(delay)
+            roots = np.roots(equation).astype(complex)
+            fastest = np.log(roots[np.abs(roots).argmax()]) / h
+            assert swing.growth == pytest.approx(fastest.real, rel=1e-9)
+            assert swing.frequency == pytest.approx(abs(fastest.imag), rel=1e-9)
+
+
+def test_efforts_that_wait_for_many_periods_are_as_late_in_the_mean() -> None:
+    robot = Robot.load(share.find("config", "panda.yaml"))
+    gains = MotorGains.of_drives(robot.require_drives(), 30.0, 1.0)
+    often, seldom = (feedback(robot, gains, period) for period in (1e-5, 1e-3))
+    assert often.slowest_swing(0.0105).growth == pytest.approx(seldom.slowest_swing(0.01).growth, rel=0.01)
+    assert often.bearable_delay(1.0) == pytest.approx(seldom.bearable_delay(1.0) + 0.0005, abs=5e-5)
 
 
 def simulated(
