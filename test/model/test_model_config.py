@@ -342,7 +342,7 @@ def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str)
         ("name: [1, 2\n", ["YAML"]),
         ("{}", ["'name' is missing", "(and 2 more mistakes)"]),
         ("urdf: absent.urdf\n", ["absent.urdf"]),
-        (URDF_ROBOT_TEXT.replace("elbow", "ellbow"), ["joints[0].name", "'ellbow'", "shoulder"]),
+        (URDF_ROBOT_TEXT.replace("elbow", "ellbow"), ["joints[0].name", "'ellbow'", "did you mean 'elbow'"]),
         (URDF_ROBOT_TEXT.replace("elbow", "shoulder"), ["joints[1].name", "'shoulder'", "twice"]),
         (URDF_ROBOT_TEXT.replace("    drive: {motor_inertia: 0.2, stiffness: rigid}\n", ""),
             ["'elbow'", "no drive"]),
