@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import expm
+from scipy.linalg import cho_factor, cho_solve, expm
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
@@ -80,7 +80,7 @@ class LinearDrives:
         by_rate = -squared(bends, self.damping[soft]) - squared(motors, self.viscous)
         for whole, of_links in ((inertia, mass), (by_place, by_position), (by_rate, by_velocity)):
             whole[:k, :k] += of_links
-        accelerations = np.linalg.solve(inertia, np.hstack([by_place, by_rate, motors.T]))
+        accelerations = cho_solve(cho_factor(inertia), np.hstack([by_place, by_rate, motors.T]))
         m = len(inertia)
         A = np.vstack([np.eye(m, 2 * m, m), accelerations[:, : 2 * m]])
         return LinearSystem(A, np.vstack([np.zeros_like(motors.T), accelerations[:, 2 * m :]]), motors)

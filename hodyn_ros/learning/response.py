@@ -13,6 +13,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.learning.correction import basis
+from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.trajectory.base import Trajectory
 
 _NODES = 0.02  # [s] at most between two linearisations
@@ -125,21 +126,17 @@ def _closed_loops(
 ) -> list[LinearSystem]:
     """Return the robot that deviates, with its feedback, about samples (N, 3, n) of the motion."""
     check_robot(robot)
-    tree = robot.tree
-    factors = np.broadcast_to(np.asarray(deviation.inertia, dtype=np.float64), (tree.n_bodies,))
-    tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])
+    stiffness = robot.require_drives().stiffness * deviation.stiffness
+    robot = with_stiffness(with_scaled_inertia(robot, deviation.inertia), stiffness)
     if deviation.payload:
-        tree = Payload(deviation.payload).on_tree(robot.with_tree(tree))
-    train, robot = robot.require_drives(), robot.with_tree(tree)
-    nominal = LinearDrives.of_train(train, damping_time)
-    own = np.array([spec.spring_damping for spec in train.specs]) > 0.0
-    drives = LinearDrives(
-        nominal.stiffness * deviation.stiffness,
-        nominal.damping * np.where(own, 1.0, deviation.stiffness),
-        nominal.inertia * deviation.motor_inertia,
-        nominal.viscous + deviation.viscous * gains.derivative,
+        robot = robot.with_tree(Payload(deviation.payload).on_tree(robot))
+    drives = LinearDrives.of_train(robot.require_drives(), damping_time)
+    drives = replace(
+        drives,
+        inertia=drives.inertia * deviation.motor_inertia,
+        viscous=drives.viscous + deviation.viscous * gains.derivative,
     )
-    n, systems = train.n_joints, []
+    n, systems = gains.derivative.size, []
     for sample in samples:
         links = robot.linearised_dynamics(sample[:2], robot.inverse_dynamics(sample)[0])
         mass = np.asarray(np.linalg.inv(links.B[n:]))
