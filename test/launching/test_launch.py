@@ -52,7 +52,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.realtime  # measurements that are 20 ms late stop the robot, as they should
 def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
-    slow = ("rate:=50", "command_rate:=100")
+    slow = ("rate:=50", "command_rate:=250")
     arguments = ("namespace:=left", *slow, "feedforward:=rigid", "duration:=1.0", "order:=3")
     with launch("panda.launch.py", *arguments) as process, Talk("left") as talk:
         states = talk.hear(JointState, "joint_states")
