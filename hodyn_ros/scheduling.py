@@ -1,10 +1,12 @@
-"""Threads beside those that serve samples: with real-time scheduling they come after all of these."""
+"""What runs beside those that serve samples comes after them: threads and processes."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 from weakref import WeakSet
 
 _LAST = 1  # of the priorities of SCHED_FIFO
@@ -21,6 +23,17 @@ def give_way() -> None:
     _giving_way.add(threading.current_thread())
     if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_FIFO:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_LAST))
+
+
+def lower_priority(nice: int, process: int | None = None) -> None:
+    """Have a process, by default this one, give way to all others; it leads a session of its own.
+
+    Where Linux shares processors among sessions (autogroups, as on Debian and Ubuntu), niceness counts only
+    within a session, and a session has one as well.
+    """
+    os.setpriority(os.PRIO_PROCESS, process or 0, nice)
+    with suppress(OSError):  # there are no autogroups
+        Path(f"/proc/{process or 'self'}/autogroup").write_text(str(nice))
 
 
 def priority_of(thread: int, priority: int) -> int:

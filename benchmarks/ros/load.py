@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from benchmarks.ros.processes import DYNAMICS_NODE, in_namespace
 from benchmarks.stopwatch import Figure
 from benchmarks.table import Row, Section
 from hodyn_ros.errors import InputError
+from hodyn_ros.scheduling import lower_priority
 
 ORDINARY, REALTIME = "ordinary", "realtime"
+LOWEST = 19  # nice
 SETTINGS = {"priority": 60, "lock_memory": True, "garbage_collection": "frozen"}
 _PERCENTS = {50.0: "median", 99.0: "99th percentile", 99.9: "99.9th percentile", 100.0: "latest"}
 
@@ -32,11 +34,12 @@ def stressors() -> list[str]:
 
 
 @contextmanager
-def load(before: Sequence[str] = ()) -> Iterator[None]:
-    """Keep the machine busy; raises InputError without stress-ng. `before`: a command that starts another."""
+def load(nice: int = 0) -> Iterator[None]:
+    """Keep the machine busy, giving way by `nice`; raises InputError without stress-ng."""
     if shutil.which("stress-ng") is None:
         raise InputError("stress-ng is not installed, which makes the load: apt-get install stress-ng")
-    process = subprocess.Popen([*before, *stressors()], stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(stressors(), stdin=subprocess.DEVNULL, start_new_session=True)
+    lower_priority(nice, process.pid)
     try:
         yield
     finally:

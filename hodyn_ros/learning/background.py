@@ -18,6 +18,7 @@ from hodyn_ros.errors import HodynError
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning.config import LearningConfig
 from hodyn_ros.learning.learn import Learned, Learner
+from hodyn_ros.scheduling import lower_priority
 from hodyn_ros.trajectory.files.reader import read_motion
 
 _NICE = 10  # what it gives way to others by
@@ -112,7 +113,7 @@ class LearningProcess:
 
 def serve(descriptor: int) -> None:
     """Learn from what comes on a connection, until its other end is closed: what the other process does."""
-    os.nice(_NICE)
+    lower_priority(_NICE)
     connection = Connection(descriptor)
     learner: Learner | None = None
     with suppress(EOFError, OSError):  # the parent has ended

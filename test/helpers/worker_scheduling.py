@@ -8,11 +8,12 @@ in real time.
 import os
 import signal
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest_timeout
 from xdist.scheduler.loadgroup import LoadGroupScheduling
+
+from hodyn_ros.scheduling import lower_priority
 
 EARLY = os.environ.get("HODYN_ALONE") == "early"
 
@@ -23,12 +24,9 @@ def computes(worker: str, count: int) -> bool:
 
 
 def step_back() -> None:
-    """Take the lowest priority, in a session of its own: Linux may give each session an equal share."""
-    os.nice(19)
+    """Take the lowest priority."""
     os.setsid()
-    shares = Path("/proc/self/autogroup")
-    if os.access(shares, os.W_OK):
-        shares.write_text("19")
+    lower_priority(19)
 
 
 def limit_processor_time(item: Any, settings: Any) -> bool:

@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,8 +150,11 @@ def test_another_process_says_what_was_wrong_and_may_end() -> None:
         while (answer := process.answer()) is None and time.monotonic() < end:
             time.sleep(0.01)
         assert answer is not None and answer.learned is None and words in answer.error
-        if process.alive:  # it learns without the scheduling of its node
+        if process.alive:  # it learns without the scheduling of its node, and after all nodes
             assert os.sched_getscheduler(process._process.pid) == os.SCHED_OTHER
+            assert os.getpriority(os.PRIO_PROCESS, process._process.pid) == 10
+            shares = Path(f"/proc/{process._process.pid}/autogroup")
+            assert not shares.exists() or shares.read_text().endswith(" nice 10\n")
         process._process.kill()
         process._process.wait()
     assert not process.alive

@@ -31,7 +31,10 @@ def main(
         typer.Option(help="Measurements, commands and references per second [Hz].", min=6.0, max=2000.0),
     ] = 500.0,
     busy: Annotated[
-        bool, typer.Option("--load/--no-load", help="Whether stress-ng keeps the machine busy, at nice 19.")
+        bool,
+        typer.Option(
+            "--load/--no-load", help="Whether stress-ng keeps the machine busy, at the lowest priority."
+        ),
     ] = True,
     realtime: Annotated[
         bool, typer.Option(help="Only with the real-time settings of the nodes; else only without.")
@@ -62,7 +65,9 @@ def main(
                 keep_bag=keep_bag,
             )
         around = machine.ros_description() | {
-            "load": " ".join(["nice -n 19", *load.stressors()]) if busy else "whatever else the machine did"
+            "load": f"{' '.join(load.stressors())} at the lowest priority"
+            if busy
+            else "whatever else the machine did"
         }
         (folders[0] / "machine.json").write_text(json.dumps(around, indent=1))
     runs = [result.read(folder, folder.name) for folder in folders]
