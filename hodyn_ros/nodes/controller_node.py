@@ -43,6 +43,7 @@ from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import timer_by_clock
 
+_REMINDER = 10.0  # [s] from one line to the next about late measurements
 _PERIODS = 1.5  # of measurements, that a command waits for one
 
 SETTINGS = (
@@ -161,6 +162,13 @@ class ControllerNode(FeedforwardConsumer):
         """Answer a measurement."""
         self._late.reset()
         self.command(self.now())
+        if (age := self.guard.measured.latency) > self._bears and self.guard.state.follows:
+            self.get_logger().warning(
+                f"measurements are {1e3 * age:.3g} ms old in the mean, and at home feedback bears "
+                f"{1e3 * self._bears:.3g} ms before it swings the robot up; make them prompter, or lower the "
+                "natural frequency of the feedback; 'latency' is the age at which the guard stops",
+                throttle_duration_sec=_REMINDER,
+            )
 
     def _on_time(self) -> None:
         """Command without a measurement, as it is late."""
