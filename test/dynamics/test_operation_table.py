@@ -526,5 +526,6 @@ def test_operations_are_exact(name: str, what: str, order: int, kind: Representa
         assert left.shape == right.shape, way
         across = tuple(range(1, right.ndim))
         size = np.abs(right).max(axis=across, initial=1e-300)
-        errors = np.abs(left - right).max(axis=across, initial=0.0) / np.maximum(size, 1e-6 * size.max())
+        # of an order that vanishes, as of the Jacobian of a parallelogram, there is only rounding
+        errors = np.abs(left - right).max(axis=across, initial=0.0) / np.maximum(size, 1e-3 * size.max())
         assert (errors <= allowed).all(), f"{way}: errors by order {errors}"
