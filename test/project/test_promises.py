@@ -31,8 +31,10 @@ def test_the_page_is_what_is_on_record() -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> tuple[int, str]:
+    monkeypatch.delenv("HODYN_TEST", raising=False)
+    as_shown = "import os; assert 'HODYN_TEST' not in os.environ"  # sweeps are of tests alone
     found = (
-        Promise("kept", "it ends well", "index.md", command="python -c 'pass'"),
+        Promise("kept", "it ends well", "index.md", command=f'python -c "{as_shown}"'),
         Promise("broken", "it does not", "index.md", command="python -c 'raise SystemExit(3)'"),
     )
     page = folder / "promises.md"
