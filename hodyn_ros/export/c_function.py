@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,13 @@ class Cases:
     def count(self) -> int:
         """How many calls there are."""
         return len(next(iter(self.results.values())))
+
+    def after_failure(self) -> Cases:
+        """Return these calls after one of infinite numbers, which must fail and leave all results zero."""
+        inputs = {name: np.concatenate([np.full_like(x[:1], np.inf), x]) for name, x in self.inputs.items()}
+        results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in self.results.items()}
+        codes = (FAILED, *(self.codes or [OK] * self.count))
+        return replace(self, inputs=inputs, results=results, codes=codes, failing=1)
 
 
 def rounded(values: Array) -> Array:
@@ -119,9 +126,21 @@ def copied(target: str, source: str, count: int) -> list[str]:
     return [f"  for (i = 0; i < {count}; ++i) {{", f"    {target}[i] = {source}[i];", "  }"]
 
 
-def finite_conditions(shapes: Mapping[str, Shape]) -> list[str]:
-    """Write the conditions that arrays hold neither NaN nor infinity."""
-    return [f"all_finite({name}, {size})" for name, size in sizes(shapes).items()]
+def unless(conditions: Sequence[str], finite: Mapping[str, Shape], prefix: str) -> list[str]:
+    """Write that a call fails where a condition does not hold, or an array holds NaN or infinity."""
+    every = [*conditions, *(f"all_finite({name}, {size})" for name, size in sizes(finite).items())]
+    return [f"  if (!({' && '.join(every)})) {{", f"    return {prefix.upper()}_FAILED;", "  }"]
+
+
+def checked(call: str, prefix: str) -> list[str]:
+    """Write a call whose code is returned where it has failed."""
+    return [f"  code = {call};", f"  if (code == {prefix.upper()}_FAILED) {{", "    return code;", "  }"]
+
+
+def static_function(name: str, inputs: Iterable[str], result: str, body: Sequence[str]) -> list[str]:
+    """Write a function of a file, of arrays, some of which it may not need."""
+    parameters = ", ".join([*(f"const double *{each}" for each in inputs), f"double *{result}"])
+    return [f"static void {name}({parameters})", "{", *(f"  (void){each};" for each in inputs), *body, "}"]
 
 
 ALL_FINITE = {

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import yaml
-from scipy.spatial.transform import Rotation
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.frames import to_rpy
 from hodyn_ros.model.keys import said_in_file
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.propeller import Propeller
@@ -98,8 +98,7 @@ def _closure(closure: Closure, carriers: Sequence[str]) -> dict[str, Any]:
 
 
 def _origin(pose: Array) -> dict[str, list[float]]:
-    roll, pitch, yaw = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz")
-    return {"xyz": pose[:3, 3].tolist(), "rpy": [float(roll), float(pitch), float(yaw)]}
+    return {"xyz": pose[:3, 3].tolist(), "rpy": to_rpy(pose[:3, :3]).tolist()}
 
 
 def _propeller(propeller: Propeller) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.export.c_function import CFunction, copied
+from hodyn_ros.export.c_function import CFunction, checked, copied
 from hodyn_ros.export.c_source import CSource, c_source, composed, robot_function
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
@@ -331,6 +331,4 @@ def _offered(side: str, code: CSource | None) -> str:
 
 def _called(function: CFunction, name: str, passed: Mapping[str, str]) -> Sequence[str]:
     call = function.call(passed, f"&((memory_of_all *)memory)->{name}")
-    if not function.fails:
-        return [f"  {call};"]
-    return [f"  code = {call};", "  if (code == HODYN_FAILED) {", "    return code;", "  }"]
+    return checked(call, "hodyn") if function.fails else [f"  {call};"]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import yaml
-from scipy.spatial.transform import Rotation
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.result import Identified
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.frames import to_rpy
 from hodyn_ros.model.keys import said_in_file
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel
@@ -179,11 +178,7 @@ def _sourced(result: Identified, name: str, value: float) -> Any:
 
 
 def _origin(pose: Array) -> dict[str, list[float]]:
-    with warnings.catch_warnings():
-        # at a pitch of 90 degrees roll and yaw are not unique, and any will do
-        warnings.simplefilter("ignore")
-        rpy = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz")
-    return {"xyz": _numbers(pose[:3, 3]), "rpy": _numbers(rpy)}
+    return {"xyz": _numbers(pose[:3, 3]), "rpy": _numbers(to_rpy(pose[:3, :3]))}
 
 
 def _numbers(values: Array) -> list[float]:

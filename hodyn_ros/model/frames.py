@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -56,6 +57,22 @@ def from_rpy(xyz: Array, rpy: Array) -> Array:
     """
     roll, pitch, yaw = (float(angle) for angle in rpy)
     return se3.pose(_about(2, yaw) @ _about(1, pitch) @ _about(0, roll), xyz) + 0.0
+
+
+def to_rpy(rotation: Array) -> Array:
+    """Return roll, pitch and yaw (3,) of a rotation (3, 3), as `from_rpy` takes them [rad].
+
+    At a pitch of a right angle, where only a sum or difference of roll and yaw is determined, yaw is zero.
+
+    >>> to_rpy(from_rpy(np.zeros(3), np.array([0.3, -0.2, 0.1]))[:3, :3]).round(12)
+    array([ 0.3, -0.2,  0.1])
+    """
+    from scipy.spatial.transform import Rotation
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Gimbal lock")
+        angles: Array = Rotation.from_matrix(rotation).as_euler("xyz")
+    return angles
 
 
 DhConvention = Literal["standard", "modified"]

@@ -254,17 +254,11 @@ class ObservationPipeline:
         `begun` and `after_stamp` [ns] or null, `version`, and `restarted`: "all" at the first sample, which
         is that at `begun`, "observer" and "payload" after the services, else nothing.
         """
-        config = self._config
-        chosen = {name: getattr(config, name) for name in ("payload_rate", "payload_body", "stamp_tolerance")}
         return json.dumps(
             {
                 "version": _VERSION,
                 "robot": asdict(self.files),
-                "measured": list(config.measured),
-                "load": asdict(config.load),
-                "observer": asdict(config.observer),
-                "usual_load": asdict(config.usual_load),
-                **chosen,
+                **asdict(self._config),
                 "new_clock_after": self.stamps.forget_after,
                 "begun": self.begun,
                 "after_stamp": self.stamps.last,

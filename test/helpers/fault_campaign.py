@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
-from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
+from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment
 from fault_lies import Lie, Unseen, draw, habit, harmless, unseen, varied
 
 from hodyn_ros.feedforward.feedforward import Status
@@ -45,21 +45,12 @@ KNOWN = {each.name: each for each in (*CONSUMERS, CONTROLLER_ZERO, EFFORTS, *STA
 # when it happens: a sound run up to there, which all cases share
 
 
-def _stops(how: str) -> object:
-    def inject(bench: Bench, moment: Moment) -> None:
-        if how == "status" and moment.k < FAULT_AT + 5:
-            moment.feed = [feed._replace(status=Status.NEAR_SINGULARITY) for feed in moment.feed]
-        moment.stop = how == "shutdown" and moment.k == FAULT_AT
-
-    return inject
-
-
 class When(NamedTuple):
     """A moment in a run: `at` [ms], after another one, and what has happened between the two."""
 
     at: int
     after: str | None = None
-    how: str = ""  # "status" and "shutdown" stop the robot; "gap" stops the stream
+    lie: Lie | None = None
     delay: int = 0  # [ms] that the motion begins later
 
 
@@ -71,10 +62,10 @@ MOMENTS = {
     "slowing down": When(1600, "at full speed"),
     "at rest": When(700, delay=LATER),
     "setting off": When(700, "at rest", delay=550),
-    "just after a gap": When(880, "at rest", "gap", LATER),
-    "stopping": When(1100, "at full speed", "status"),
+    "just after a gap": When(880, "at rest", Lie("feedforwards", "lost", (), 1.0, 0, 60), LATER),
+    "stopping": When(1100, "at full speed", Lie("status", "bits", (), Status.NEAR_SINGULARITY, 0, 5)),
     "stopped": When(1500, "stopping"),
-    "stopping for good": When(1100, "at full speed", "shutdown"),
+    "stopping for good": When(1100, "at full speed", Lie("request", "stop")),
     "fading to zero": When(1480, "stopping"),
 }
 
@@ -82,15 +73,12 @@ MOMENTS = {
 @cache
 def run_up(consumer: Consumer, moment: str) -> Bench:
     """A sound run up to a moment; to be copied."""
-    at, after, how, delay = MOMENTS[moment]
+    at, after, lie, delay = MOMENTS[moment]
     if after is None:
         return Bench(consumer, delay=delay, release_after=RELEASE).run(at)
     bench = run_up(consumer, after).copy()
     bench.delay = delay  # it has not begun before either
-    begins = bench.k
-    if how == "gap":
-        bench.run(begins + 60, lambda _, each: silence(each))
-    return bench.run(at, _stops(how) if how in ("status", "shutdown") else None)
+    return bench.run(at, lie.injector(bench.k, 0) if lie else None)
 
 
 # one case

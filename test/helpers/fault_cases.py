@@ -26,13 +26,14 @@ from fault_bench import (
     silence,
     sound,
 )
+from fault_lies import FOR_GOOD, JOINTS, Lie
 
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import Fault
 
-THIRD = np.eye(7)[2]
+THIRD, ALL = np.eye(JOINTS)[2], tuple(range(JOINTS))
 LATE = 600  # [ms] when feedforwards come that were not there from the start
 ASKEW = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0])
 
@@ -61,6 +62,13 @@ class Case(NamedTuple):
 
 def always(change: Callable[[Moment], None]) -> Callable[[], Inject]:
     return lambda: lambda bench, moment: change(moment)
+
+
+def lie(
+    signal: str, kind: str, amount: float = 0.0, joints: tuple[int, ...] = (), lasts: int = FOR_GOOD
+) -> Callable[[], Inject]:
+    """What is false from where most faults begin; see `fault_lies`."""
+    return lambda: Lie(signal, kind, joints, amount, lasts=lasts).injector(FAULT_AT, 0)
 
 
 def stays_here() -> Inject:
@@ -94,38 +102,6 @@ def late_start(near: bool) -> Callable[[], Inject]:
     return lambda: inject
 
 
-def feed_stamps(by: float) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        moment.feed = [feed._replace(stamp=feed.stamp + round(by * 1e9)) for feed in moment.feed]
-
-    return always(change)
-
-
-def no_feed_stamps(moment: Moment) -> None:
-    moment.feed = [feed._replace(stamp=0) for feed in moment.feed]
-
-
-def measured_stamps(by: float) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        moment.measured = [one._replace(stamp=one.stamp + round(by * 1e9)) for one in moment.measured]
-
-    return always(change)
-
-
-def no_measured_stamps(moment: Moment) -> None:
-    moment.measured = [one._replace(stamp=0) for one in moment.measured]
-
-
-def clock_set(by: float) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        ahead = round(by * 1e9)
-        moment.now += ahead
-        moment.feed = [feed._replace(stamp=feed.stamp + ahead) for feed in moment.feed]
-        moment.measured = [one._replace(stamp=one.stamp + ahead) for one in moment.measured]
-
-    return always(change)
-
-
 def time_paused(bench: Bench, moment: Moment) -> None:
     """As in a simulator that is paused for 0.3 s: its robot stands still with its clock."""
     paused = min(moment.k - FAULT_AT, 300)
@@ -135,10 +111,6 @@ def time_paused(bench: Bench, moment: Moment) -> None:
     k = moment.k - paused
     moment.feed = [Feed(moment.now, sound(bench.kind, k))]
     moment.measured = [bench.measurement(moment.now)]
-
-
-def no_measurements(moment: Moment) -> None:
-    moment.measured = []
 
 
 def repeated_measurements(stamped_anew: bool) -> Callable[[], Inject]:
@@ -154,27 +126,6 @@ def repeated_measurements(stamped_anew: bool) -> Callable[[], Inject]:
     return make
 
 
-def late_measurements(by: int) -> Callable[[], Inject]:
-    def make() -> Inject:
-        queue: list[Measured] = []
-
-        def inject(bench: Bench, moment: Moment) -> None:
-            queue.extend(moment.measured)
-            moment.measured = [queue.pop(0)] if len(queue) > by else []
-
-        return inject
-
-    return make
-
-
-def measured_jump(by: Array, for_: int = 10**6) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        if moment.k < FAULT_AT + for_:
-            moment.measured = [one._replace(position=one.position + by) for one in moment.measured]
-
-    return always(change)
-
-
 def second_publisher(positions: float, efforts: float) -> Callable[[], Inject]:
     """Whose feedforwards come between the others, half a millisecond apart."""
 
@@ -186,16 +137,6 @@ def second_publisher(positions: float, efforts: float) -> Callable[[], Inject]:
         moment.feed.append(Feed(moment.now + MS // 2, other))
 
     return lambda: inject
-
-
-def desired_jump(by: float) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        for i, feed in enumerate(moment.feed):
-            positions = feed.reference.positions.copy()
-            positions[0] += by
-            moment.feed[i] = feed._replace(reference=feed.reference._replace(positions=positions))
-
-    return always(change)
 
 
 def rate(hertz: float, jitter: float = 0.0) -> Callable[[], Inject]:
@@ -218,13 +159,6 @@ def rate(hertz: float, jitter: float = 0.0) -> Callable[[], Inject]:
         return inject
 
     return make
-
-
-def status(bit: Status) -> Callable[[], Inject]:
-    def change(moment: Moment) -> None:
-        moment.feed = [feed._replace(status=bit) for feed in moment.feed]
-
-    return always(change)
 
 
 def heavier(by: float) -> Callable[[], Inject]:
@@ -262,21 +196,6 @@ def held_up(lasts: int, late: int = 0, queued: int = 0) -> Callable[[], Inject]:
     return make
 
 
-def shutdown(moment: Moment) -> None:
-    moment.stop = moment.k == FAULT_AT
-
-
-def not_a_number(moment: Moment) -> None:
-    moment.measured = [one._replace(position=one.position + np.nan * THIRD) for one in moment.measured]
-
-
-def not_a_number_wanted(moment: Moment) -> None:
-    moment.feed = [
-        feed._replace(reference=feed.reference._replace(efforts=np.nan * feed.reference.efforts))
-        for feed in moment.feed
-    ]
-
-
 def listening_off(until: int, at_home: bool) -> Callable[[], Inject]:
     def inject(bench: Bench, moment: Moment) -> None:
         begins = LATE + 100 if at_home else FAULT_AT  # once it follows
@@ -311,49 +230,65 @@ CASES = (
     Case("arm 0.049 rad off", always(nothing), 0, 0, 0.049 * ASKEW, joins=True),
     Case("arm 0.3 rad off", always(nothing), 0, 0, 0.3 * ASKEW),
     Case("arm 1 rad off", always(nothing), 0, 0, 1.0 * ASKEW),
-    Case("feedforwards: stamps zero", always(no_feed_stamps), fault=SILENT),
-    *(Case(f"feedforwards: stamps {by:+g} s", feed_stamps(by), fault=SILENT) for by in SHIFTS),
-    Case("measurements: stamps zero", always(no_measured_stamps), fault=BLIND, open=None),
+    Case("feedforwards: stamps zero", lie("feedforwards", "stamps zero"), fault=SILENT),
+    *(
+        Case(f"feedforwards: stamps {by:+g} s", lie("feedforwards", "stamps off", by), fault=SILENT)
+        for by in SHIFTS
+    ),
+    Case("measurements: stamps zero", lie("measurements", "stamps zero"), fault=BLIND, open=None),
     *(
         # when stamps have caught up with the last one taken, the robot is elsewhere
         Case(
             f"measurements: stamps {by:+g} s",
-            measured_stamps(by),
+            lie("measurements", "stamps off", by),
             900 if by == -0.2 else 500,
             fault=BLIND,
             open=Fault.CONTRADICTION if by == -0.2 else None,
         )
         for by in SHIFTS
     ),
-    *(Case(f"clock set by {by:+g} s", clock_set(by), fault=Fault.CLOCK) for by in SHIFTS),
+    *(Case(f"clock set by {by:+g} s", lie("clock", "set", by), fault=Fault.CLOCK) for by in SHIFTS),
     Case("time paused 0.3 s", lambda: time_paused, 500),
-    Case("measurements stop", always(no_measurements), fault=BLIND, open=None),
+    Case("measurements stop", lie("measurements", "lost", 1.0), fault=BLIND, open=None),
     Case("measurements repeat", repeated_measurements(False), fault=BLIND, open=None),
     Case("measurements freeze, new stamps", repeated_measurements(True), fault=Fault.FROZEN),
-    Case("measurements 5 ms late", late_measurements(5)),
-    Case("measurements 10 ms late", late_measurements(10), fault=Fault.LATE_MEASUREMENTS, open=None),
-    Case("measurements 20 ms late", late_measurements(20), fault=Fault.LATE_MEASUREMENTS, open=None),
-    Case("measurement jumps 10 mrad", measured_jump(0.01 * THIRD)),
-    Case("measurement jumps 0.3 rad", measured_jump(0.3 * THIRD), 1000, fault=Fault.CONTRADICTION),
-    Case("measurement jumps 0.3 rad, once", measured_jump(0.3 * THIRD, 1)),
-    Case("measurement jumps 2 pi", measured_jump(2 * np.pi * THIRD)),
-    Case("measurements NaN", always(not_a_number), fault=BLIND, open=None),
+    Case("measurements 5 ms late", lie("measurements", "late", 5)),
+    Case(
+        "measurements 10 ms late", lie("measurements", "late", 10), fault=Fault.LATE_MEASUREMENTS, open=None
+    ),
+    Case(
+        "measurements 20 ms late", lie("measurements", "late", 20), fault=Fault.LATE_MEASUREMENTS, open=None
+    ),
+    Case("measurement jumps 10 mrad", lie("measured position", "offset", 0.01, (2,))),
+    Case(
+        "measurement jumps 0.3 rad",
+        lie("measured position", "offset", 0.3, (2,)),
+        1000,
+        fault=Fault.CONTRADICTION,
+    ),
+    Case("measurement jumps 0.3 rad, once", lie("measured position", "offset", 0.3, (2,), 1)),
+    Case("measurement jumps 2 pi", lie("measured position", "offset", 2 * np.pi, (2,))),
+    Case("measurements NaN", lie("measured position", "not a number", np.nan, ALL), fault=BLIND, open=None),
     Case("second publisher, other motion", second_publisher(0.3, 20.0), fault=STEP),
     Case("second publisher, other efforts", second_publisher(0.0, 20.0), fault=Fault.EFFORT_STEP),
-    Case("desired motion jumps 1.5 rad", desired_jump(1.5), fault=STEP),
-    Case("desired motion jumps 1e5 rad", desired_jump(1e5), fault=STEP),
-    Case("feedforwards NaN", always(not_a_number_wanted), fault=STEP),
+    Case("desired motion jumps 1.5 rad", lie("feedforward position", "offset", 1.5, ALL), fault=STEP),
+    Case("desired motion jumps 1e5 rad", lie("feedforward position", "offset", 1e5, ALL), fault=STEP),
+    Case("feedforwards NaN", lie("feedforward efforts", "not a number", np.nan, ALL), fault=STEP),
     Case("feedforwards at 10 Hz", rate(10), 0, 0),
     *(Case(f"feedforwards at {hertz} Hz", rate(hertz), 300, 0, joins=True) for hertz in (50, 500, 2000)),
     Case("feedforwards at 100 Hz, half a period late", rate(100, 0.5), 300, 0, joins=True),
-    Case("status: effort limit exceeded", status(Status.EFFORT_LIMIT_EXCEEDED), fault=Fault.STATUS),
-    Case("status: near a singularity", status(Status.NEAR_SINGULARITY), fault=Fault.STATUS),
+    Case(
+        "status: effort limit exceeded",
+        lie("status", "bits", Status.EFFORT_LIMIT_EXCEEDED),
+        fault=Fault.STATUS,
+    ),
+    Case("status: near a singularity", lie("status", "bits", Status.NEAR_SINGULARITY), fault=Fault.STATUS),
     Case("payload changed, 3 N.m", heavier(3.0), 800),
     Case("process held up 0.14 s", held_up(140), 1000, fault=HELD_UP),
     Case("process held up 0.14 s, measurements queued", held_up(140, 3, 30), 1000, fault=HELD_UP),
     Case("process held up 2 s", held_up(2000), 2800, fault=HELD_UP),
     Case("process held up 2 s, measurements late", held_up(2000, 3), 2800, fault=HELD_UP),
-    Case("shutdown requested", always(shutdown), 1200, fault=Fault.SHUTDOWN),
+    Case("shutdown requested", lie("request", "stop"), 1200, fault=Fault.SHUTDOWN),
     Case("controller switched off and on, at rest", listening_off(100, True), 600, 0, joins=True),
     Case("controller switched off in motion", listening_off(100, False)),
 )

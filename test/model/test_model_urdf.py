@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
-from hodyn_ros.model.frames import from_dh, from_rpy
+from hodyn_ros.model.frames import from_dh, from_rpy, to_rpy
 from hodyn_ros.model.readers.urdf import read_urdf_assembly
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -166,6 +167,15 @@ def test_right_angles_leave_exact_zeros() -> None:
     np.testing.assert_allclose(
         from_dh("modified", 0.1, -half, 0.2)[0][:3, 3], [0.1, 0.2, 0.0], rtol=0, atol=1e-16
     )
+
+
+@pytest.mark.parametrize("pitch", [0.2, np.pi / 2, -np.pi / 2, np.pi / 2 - 1e-9])
+def test_angles_of_a_rotation_give_it_back_without_a_warning(pitch: float) -> None:
+    rotation = from_rpy(np.zeros(3), np.array([0.3, pitch, -0.4]))[:3, :3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = from_rpy(np.zeros(3), to_rpy(rotation))[:3, :3]
+    np.testing.assert_allclose(again, rotation, rtol=0, atol=3e-9)
 
 
 def test_a_chain_longer_than_the_recursion_limit_is_read() -> None:

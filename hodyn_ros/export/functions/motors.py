@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -25,11 +24,13 @@ from hodyn_ros.export.c_function import (
     Cases,
     CFunction,
     Memory,
+    checked,
     copied,
-    finite_conditions,
     rounded,
     rounding_error,
     sizes,
+    static_function,
+    unless,
 )
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables, TracedLines
@@ -142,7 +143,7 @@ def _motor_function(
     motion = "motion" if "motion" in dynamics.results else "q"
     shapes = {**dynamics.inputs, **dynamics.results}
     inputs = {motion: shapes[motion], "tau": shapes["tau"]}
-    k, macro = len(drives.remembered), request.prefix.upper()
+    k = len(drives.remembered)
     remembered = {"deflection": (1, k)} if k else {}
     arguments = {**inputs, **remembered}
 
@@ -155,28 +156,26 @@ def _motor_function(
     code = TracedLines(trace, arguments, f"the drives of order {request.order}", tables)
     count, (_, n) = len(code.outputs) - k, code.shape
     results = {"position": (drives.positions, n), "effort": (count // n - drives.positions, n)}
-    lines, conditions = list(code.lines), code.conditions
-    fails, helpers, memory = bool(conditions) or k > 0, {}, {}
+    lines, stores = list(code.lines), _stores(code, results)
+    fails, helpers, memory = bool(code.conditions) or k > 0, {}, {}
+    finite = {**inputs, **({"next": (1, k)} if k else {})}
     if k:
         lines = [*_start(list(inputs), k), *lines]
         lines += code.stores({"next": np.arange(count, count + k)})
-        helpers["settle"] = _settle(drives, inputs, tables)
+        stores = [*copied("memory->deflection", "next", k), "  memory->begun = 1;", *stores]
+        settle = TracedLines(drives.settled, inputs, "settle", tables)
+        body = [*settle.lines, *settle.stores({"deflection": np.arange(len(settle.outputs))})]
+        helpers["settle"] = static_function("settle", inputs, "deflection", body)
         memory["deflection"] = _memory(drives)
     if fails:
-        lines += _unless(conditions, {**inputs, **({"next": (1, k)} if k else {})}, macro)
         helpers.update(ALL_FINITE)
-    if k:
-        lines += [*copied("memory->deflection", "next", k), "  memory->begun = 1;"]
-    lines += code.stores(_places(results))
-    if fails:
-        lines.append(f"  return {macro}_OK;")
     return CFunction(
         request.prefix,
         "motor_feedforward",
         inputs,
         results,
         _about(drives, motion, results, fails),
-        lines,
+        [*lines, *(_judged(stores, code, finite, request.prefix) if fails else stores)],
         _cases(drives, dynamics, motion, fails),
         remembers=memory,
         fails=fails,
@@ -185,16 +184,15 @@ def _motor_function(
     )
 
 
-def _places(results: dict[str, Shape]) -> dict[str, NDArray[Any]]:
-    """Return the places of results whose rows come one after the other."""
+def _stores(code: TracedLines, results: Mapping[str, Shape]) -> list[str]:
+    """Write into results, whose rows come one after the other."""
     ends = np.cumsum([rows * columns for rows, columns in results.values()])
-    return dict(zip(results, np.split(np.arange(ends[-1]), ends[:-1])))
+    return code.stores(dict(zip(results, np.split(np.arange(ends[-1]), ends[:-1]))))
 
 
-def _unless(conditions: Sequence[str], finite: dict[str, Shape], macro: str) -> list[str]:
-    """Write that a call fails where a condition does not hold or a number is not finite."""
-    every = [*conditions, *finite_conditions(finite)]
-    return [f"  if (!({' && '.join(every)})) {{", f"    return {macro}_FAILED;", "  }"]
+def _judged(stores: Sequence[str], code: TracedLines, finite: Mapping[str, Shape], prefix: str) -> list[str]:
+    """Write them where all that has to hold does, and numbers are finite; else that a call fails."""
+    return [*unless(code.conditions, finite, prefix), *stores, f"  return {prefix.upper()}_OK;"]
 
 
 def _start(inputs: Sequence[str], k: int) -> list[str]:
@@ -208,19 +206,6 @@ def _start(inputs: Sequence[str], k: int) -> list[str]:
         "  } else {",
         f"    settle({', '.join(inputs)}, deflection);",
         "  }",
-    ]
-
-
-def _settle(drives: _Drives, inputs: dict[str, Shape], tables: Tables) -> list[str]:
-    code = TracedLines(drives.settled, inputs, "settle", tables)
-    parameters = [*(f"const double *{name}" for name in inputs), "double *deflection"]
-    return [
-        f"static void settle({', '.join(parameters)})",
-        "{",
-        *[f"  (void){name};" for name in inputs],
-        *code.lines,
-        *code.stores({"deflection": np.arange(len(code.outputs))}),
-        "}",
     ]
 
 
@@ -259,15 +244,7 @@ def _both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> CFunction:
             "  int i;",
             *(["  next = *memory;"] if remembers else []),
         ]
-        if dynamics.fails:
-            lines += [
-                f"  code = {first};",
-                f"  if (code == {macro}_FAILED) {{",
-                "    return code;",
-                "  }",
-            ]
-        else:
-            lines.append(f"  {first};")
+        lines += checked(first, prefix) if dynamics.fails else [f"  {first};"]
         if motors.fails:
             lines += [f"  if ({second} == {macro}_FAILED) {{", f"    return {macro}_FAILED;", "  }"]
         else:
@@ -330,13 +307,8 @@ def _cases(drives: _Drives, dynamics: CFunction, motion: str, fails: bool) -> Ca
     result, tau = _within(drives, q, torques)
     inputs, results = {motion: q, "tau": tau}, _motor_results(result)
     of_rounded = _motor_results(drives.expected(rounded(q), rounded(tau)))
-    apart = rounding_error(results, of_rounded)
-    if not fails:
-        return Cases(inputs, results, rounding_error=apart)
-    # first a motion that cannot be
-    inputs = {name: np.concatenate([np.full_like(x[:1], np.inf), x]) for name, x in inputs.items()}
-    results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in results.items()}
-    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1, rounding_error=apart)
+    cases = Cases(inputs, results, rounding_error=rounding_error(results, of_rounded))
+    return cases.after_failure() if fails else cases
 
 
 def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion], Array]:
@@ -398,13 +370,7 @@ def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> C
 
     inputs = {"q": (highest + 1, n)}
     code = TracedLines(trace, inputs, f"the feedforward of order {order}", tables)
-    lines, macro = list(code.lines), request.prefix.upper()
-    fails = bool(code.conditions)
-    if fails:
-        lines += _unless(code.conditions, inputs, macro)
-    lines += code.stores(_places(results))
-    if fails:
-        lines.append(f"  return {macro}_OK;")
+    fails, stores = bool(code.conditions), _stores(code, results)
     return CFunction(
         request.prefix,
         BOTH,
@@ -418,7 +384,7 @@ def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> C
             "Rotors turn with the bodies that carry them, in torques and efforts.",
             *(["Fails where a spring would have to give what it cannot: beyond its table."] if fails else []),
         ],
-        lines,
+        [*code.lines, *(_judged(stores, code, inputs, request.prefix) if fails else stores)],
         _rotor_cases(robot, rotors, order, highest, fails),
         fails=fails,
         operations=code.operations,
@@ -436,8 +402,5 @@ def _rotor_cases(robot: Robot, rotors: RotorCoupling, order: int, highest: int, 
         "position": np.array([motors.position for _, motors in result]),
         "effort": np.array([motors.effort for _, motors in result]),
     }
-    if not fails:
-        return Cases({"q": np.array(chosen)}, results)
-    inputs = {"q": np.array([np.full_like(chosen[0], np.inf), *chosen])}
-    results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in results.items()}
-    return Cases(inputs, results, (FAILED, *[OK] * len(chosen)), failing=1)
+    cases = Cases({"q": np.array(chosen)}, results)
+    return cases.after_failure() if fails else cases

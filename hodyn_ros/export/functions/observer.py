@@ -11,7 +11,7 @@ from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, Memory, finite_conditions, sizes
+from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, Memory, checked, sizes, unless
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.functions.traced import Call, traced_function
 from hodyn_ros.export.loops.c_code import loop_function
@@ -81,12 +81,10 @@ def _of_loops(
         "  next = *memory;",
         f"  {points.call({'motion': 'moved'})};",
         "  for (i = 0; i < 2; ++i) {",
-        *[f"    {line}" for line in efforts.lines],
+        *[f"  {line}" for line in efforts.lines],
         "  }",
         f"  {settle.call(last)};",
-        f"  if (!({' && '.join(finite_conditions({'after': settle.results['after']}))})) {{",
-        f"    return {macro}_FAILED;",
-        "  }",
+        *unless([], {"after": settle.results["after"]}, prefix),
         "  *memory = next;",
         "  return worst;",
     ]
@@ -132,7 +130,7 @@ def _located(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
         passed = {"tau": f"efforts + {n} * i", "pose": "platform_pose", "twists": "platform_twists"}
         if function is functions[0]:
             passed[next(iter(function.inputs))] = f"moved + {3 * n} * i"
-        lines += _called(function, passed, request.prefix.upper())
+        lines += _called(function, passed)
     arrays = {name: size for one in functions for name, size in _own(one).items()}
     return _Efforts(functions, lines, arrays, 2 * sum(one.operations for one in functions))
 
@@ -142,7 +140,7 @@ def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
     prefix, n, wanted = request.prefix, len(robot.driven_joints), replace(request, order=0, wrenches=())
     equations = FitEquations(robot.structure)
     home = equations.start(robot.home)
-    layout, macro = equations.memory, prefix.upper()
+    layout = equations.memory
     dynamics = _part(robot, wanted, "inverse_dynamics", tables)
     jacobian = _part(robot, wanted, "drive_jacobian", tables)
     calls, random = list[Call](), np.random.default_rng(1)
@@ -159,20 +157,20 @@ def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
         name: f"next.fitted + {layout[name].start}" for name in ("q", "pose", "twists") if name in layout
     }
     passed |= {"tau": f"efforts + {n} * i", "motion": "there", "drive_jacobian": "jacobian"}
-    dynamics_lines = _called(dynamics, passed, macro)
+    dynamics_lines = _called(dynamics, passed)
+    arrived = f"(nearer[{layout.size - 1}] < {number(ARRIVED)})"
     lines = [
-        "int round = 0;",
-        "do {",
-        *[f"  {line}" for line in [*dynamics_lines, *_called(jacobian, passed, macro)]],
-        f"  {fit.call({'wanted': f'moved + {3 * n} * i', 'fitted': 'next.fitted'})};",
-        f"  for (int k = 0; k < {layout.size}; ++k) {{",
-        "    next.fitted[k] = nearer[k];",
+        "  int round = 0;",
+        "  do {",
+        *[f"  {line}" for line in [*dynamics_lines, *_called(jacobian, passed)]],
+        f"    {fit.call({'wanted': f'moved + {3 * n} * i', 'fitted': 'next.fitted'})};",
+        f"    for (int k = 0; k < {layout.size}; ++k) {{",
+        "      next.fitted[k] = nearer[k];",
+        "    }",
+        f"  }} while ((++round < {ITERATIONS}) && ({prefix.upper()}_CONSTANT_TIME || !{arrived}));",
+        f"  if (!{arrived}) {{",
+        f"    return {prefix.upper()}_FAILED;",
         "  }",
-        f"}} while ((++round < {ITERATIONS}) && ({macro}_CONSTANT_TIME || !(nearer[{layout.size - 1}] < "
-        f"{number(ARRIVED)})));",
-        f"if (!(nearer[{layout.size - 1}] < {number(ARRIVED)})) {{",
-        f"  return {macro}_FAILED;",
-        "}",
         *dynamics_lines,
     ]
     arrays = {"there": 3 * n, "jacobian": jacobian.results["drive_jacobian"][1], "nearer": layout.size}
@@ -195,17 +193,11 @@ def _part(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CF
     return replace(loop_function(robot, request, what, tables), name=f"{OBSERVER}_{what}")
 
 
-def _called(function: CFunction, passed: Mapping[str, str], macro: str) -> list[str]:
+def _called(function: CFunction, passed: Mapping[str, str]) -> list[str]:
     """Write a call, with what becomes of its code."""
     names = sizes({**function.inputs, **function.results})
     call = function.call({name: text for name, text in passed.items() if name in names}, "&next")
-    return [
-        f"code = {call};",
-        f"if (code == {macro}_FAILED) {{",
-        "  return code;",
-        "}",
-        "worst = code > worst ? code : worst;",
-    ]
+    return [*checked(call, function.prefix), "  worst = code > worst ? code : worst;"]
 
 
 def _own(function: CFunction) -> dict[str, int]:

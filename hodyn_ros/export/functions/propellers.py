@@ -7,14 +7,14 @@ from random import Random
 import numpy as np
 
 from hodyn_ros.actuation.propellers import Propellers
-from hodyn_ros.codegen.kernel import traced
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction
 from hodyn_ros.export.request import ExportRequest
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.lie.motion import BaseMotion, wrenches_to_world
 from hodyn_ros.lie.se3 import Array
 
@@ -34,16 +34,13 @@ def propeller_function(robot: Robot, request: ExportRequest, what: str, tables: 
     order, n = request.order, len(propellers.names)
     trace, arguments = propellers.program(order + 1, "spatial")
     inputs = dict(zip(("base_wrench", "pose", "twists"), [shape for _, shape in arguments]))
-    graph, outputs, (_, columns) = traced(trace, list(inputs.values()))
-    if propellers.reaches_all:  # what is left is rounding
-        outputs = [0.0 if i % columns >= 2 * n else x for i, x in enumerate(outputs)]
-    operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {order}")
-    code = StraightLine(graph, list(inputs), outputs, tables)
-    texts = [code.text(output) for output in outputs]
-    rows = [texts[k * columns : (k + 1) * columns] for k in range(order + 2)]
-    for i, propeller in enumerate(propellers.propellers):
-        if propeller.tilts:
-            rows[0][n + i] = f"atan2({rows[-1][n + i]}, {rows[-1][i]})"
+    reached = (0.0,) * 6 if propellers.reaches_all else None  # what is left is rounding then
+
+    def rows(*stacks: Stack) -> Stack:
+        return [[*row[: 2 * n], *(reached or row[2 * n :])] for row in trace(*stacks)]
+
+    code = TracedLines(rows, inputs, f"{what} of robot {robot.name!r} at order {order}", tables)
+    places = np.arange(len(code.outputs)).reshape(code.shape)
     names = {"thrusts": slice(0, n), "tilts": slice(n, 2 * n)}
     about = [
         *words.result_of_base(OPERATIONS["inverse_dynamics"], request),
@@ -58,12 +55,11 @@ def propeller_function(robot: Robot, request: ExportRequest, what: str, tables: 
         about.append(
             "left: what propellers cannot give of the wrench, in the axes of the base at its origin."
         )
-    stores = [
-        f"  {name}[{k * (part.stop - part.start) + i}] = {text};"
-        for name, part in names.items()
-        for k, row in enumerate(rows[:-1])
-        for i, text in enumerate(row[part])
-    ]
+    stores = code.stores({name: places[:-1, part] for name, part in names.items()})
+    for i, propeller in enumerate(propellers.propellers):
+        if propeller.tilts:
+            axial, lateral = code.text(places[-1, i]), code.text(places[-1, n + i])
+            stores[(order + 1) * n + i] = f"  tilts[{i}] = atan2({lateral}, {axial});"
     return CFunction(
         request.prefix,
         what,
@@ -72,7 +68,7 @@ def propeller_function(robot: Robot, request: ExportRequest, what: str, tables: 
         about,
         [*code.lines, *stores],
         _cases(propellers, order, tuple(names)),
-        operations=operations,
+        operations=code.operations,
     )
 
 

@@ -19,15 +19,15 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
 from hodyn_ros.export.c_function import (
     ALL_FINITE,
-    FAILED,
     NEAR_SINGULAR,
     OK,
     Cases,
     CFunction,
     Memory,
-    finite_conditions,
     rounded,
     rounding_error,
+    static_function,
+    unless,
 )
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.operations import of_motion
@@ -60,13 +60,10 @@ def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Table
     answer = f"{macro}_OK"
     if plan.singularity is not None:
         answer = f"({body.singularity} > {number(plan.singularity[1])}) ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"({body.defect} < 1.0)", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, steps, macro),
         *body.lines,
-        f"  if (!({' && '.join(counts)})) {{",
-        f"    return {macro}_FAILED;",
-        "  }",
+        *unless([f"({body.defect} < 1.0)"], plan.inputs, macro),
         *statement_lines([Copy(View(f"memory->{plan.remembered}"), View("reached"), plan.n)]),
         *body.stores,
         f"  return {answer};",
@@ -157,15 +154,8 @@ def _steps(plan: Plan, tables: Tables, macro: str) -> _Steps:
 def _step_function(
     name: str, arguments: Sequence[str], result: str, code: StraightLine, outputs: Sequence[Any]
 ) -> list[str]:
-    parameters = [*(f"const double *{argument}" for argument in arguments), f"double *{result}"]
-    return [
-        f"static void {name}({', '.join(parameters)})",
-        "{",
-        *[f"  (void){argument};" for argument in arguments],
-        *code.lines,
-        *[f"  {result}[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
-        "}",
-    ]
+    stores = [f"  {result}[{i}] = {code.text(value)};" for i, value in enumerate(outputs)]
+    return static_function(name, arguments, result, [*code.lines, *stores])
 
 
 def _step_arguments(plan: Plan) -> list[str]:
@@ -213,25 +203,19 @@ def _near_home(plan: Plan, reach: float, small: bool) -> Cases | None:
     other_tables = [kernel.function(*call, memory) for call in other_calls]
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
-    impossible = [np.full_like(values, np.inf) for values in calls[0]]
     parts = [{name: _rounded(values) for name, values in plan.results_in(table).items()} for table in tables]
-    parts.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
-    codes = [FAILED]
+    codes = []
     for table in tables:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
-    results = {name: np.array([one[name] for one in parts]) for name in plan.results}
     near_by = [plan.results_in(table) for table in other_tables]
-    return Cases(
-        {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
-        results,
-        tuple(codes),
-        failing=1,
-        rounding_error=rounding_error(
-            {name: values[1:] for name, values in results.items()},
-            {name: np.array([one[name] for one in near_by]) for name in results},
-        ),
+    results, of_rounded = (
+        {name: np.array([one[name] for one in each]) for name in plan.results} for each in (parts, near_by)
     )
+    inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
+    return Cases(
+        inputs, results, tuple(codes), rounding_error=rounding_error(results, of_rounded)
+    ).after_failure()
 
 
 def _rounded_inputs(plan: Plan, call: Sequence[Array]) -> list[Array]:

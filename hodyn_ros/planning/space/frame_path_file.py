@@ -13,6 +13,7 @@ import yaml
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.frames import to_rpy
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.document import read_document
 from hodyn_ros.planning.space.frame_path import FramePath, Waypoint
@@ -125,16 +126,9 @@ def path_text(path: JointPath, note: str) -> str:
     columns: dict[str, Any] = {"type": "waypoints", "order": 4, "at_rest": False}
     data: dict[str, Any]
     if motion.moves_base:
-        origin = {"xyz": motion.origin[:3, 3].tolist(), "rpy": _rpy(motion.origin)}
+        origin = {"xyz": motion.origin[:3, 3].tolist(), "rpy": to_rpy(motion.origin[:3, :3]).tolist()}
         base = {**columns, "coordinates": list(motion.coordinates), "points": points}
         data = {"type": "pose", "note": note, "origin": origin, "base": base}
     else:
         data = {**columns, "note": note, "joint_names": list(motion.joint_names or ()), "points": points}
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
-
-
-def _rpy(pose: Array) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    angles: list[float] = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz").tolist()
-    return angles
