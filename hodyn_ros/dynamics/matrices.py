@@ -98,12 +98,15 @@ def parameter_rows(bodies: BodyJacobians, order: int) -> list[Array]:
     return [np.concatenate([part.reshape(shape) for part in each], axis=-2) for each in parts]
 
 
-def by_parameter(rows: Array) -> DynamicMatrices:
-    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes."""
-    m = rows.shape[-1]
+def by_parameter(rows: Array, n_bodies: int) -> DynamicMatrices:
+    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes.
+
+    By those of the last `n_bodies` bodies: others before them hold a base that is computed on the ground.
+    """
+    m, n = rows.shape[-1], parameters.PER_BODY * n_bodies
     count = rows.shape[-2] // (2 * m + 1)
-    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
-    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., 2 * count * m :, :])
+    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)[..., -n:, :, :]
+    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., -n:, :])
 
 
 def reference_velocities(

@@ -19,13 +19,10 @@ from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inpu
 from hodyn_ros.dynamics.loops.grounded import SHIFT
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, RATES
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.engine.loops.loop_motion import LoopCode
-from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
@@ -79,23 +76,9 @@ class LoopedMatrices(LoopedMotion):
         shaped = rows.reshape(*rows.shape[:-2], -1, *call.law.shape)
         return shaped[..., self._columns(name)] if self.drifts else shaped
 
-    @finite_result
-    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
-        inputs = looped_inputs(self.closure, q, base, 1)
-        rows = {name: inputs.y[..., : inputs.orders + RATES[name], :] for name in MATRICES}
-        return DynamicMatrices(*(self._product(name, inputs._replace(y=y)) for name, y in rows.items()))
-
-    def compile_matrices(self, order: int) -> None:
-        """Compile the matrices of one order, however long that takes."""
-        for name in MATRICES:
-            self.calls["product_call", name, order] = self._made(name, order, (), float("inf"))
-
-    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, k)."""
-        mass, coriolis, gravity = by_parameter(self.computed("parameter_derivatives", q, base))
-        ahead = PER_BODY * SHIFT if self.drifts else 0
-        return DynamicMatrices(mass[..., ahead:, :, :], coriolis[..., ahead:, :, :], gravity[..., ahead:, :])
+    def compile_long(self, name: str, order: int) -> None:
+        """Compile an operation by its law, however long that takes."""
+        self.calls["product_call", name, order] = self._made(name, order, (), float("inf"))
 
     @finite_result
     def slotine_li_regressor(

@@ -30,7 +30,6 @@ from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multipli
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_hessian import HessianCode
-from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
 from hodyn_ros.engine.loops.loop_partials import PARTIALS, Differentiated
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
@@ -233,14 +232,14 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to "
                 "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
             )
-        changes = [self._of_matrix(part, inputs) for part in MATRICES]
+        c, orders = closure.n_coordinates, range(order + 1)
+        changes = self._changes("matrices", order, inputs).reshape(order + 1, 2 * c + 1, c, order + 2, c)
         brackets = None if leader is None else _displacement_brackets(_turns_of(closure), leader, order)
-        mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in changes)
-        rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
+        # by order, derivative of the motion and coordinate
+        parts = np.split(np.moveaxis(changes, (3, 4), (1, 2)), (c, 2 * c), axis=3)
+        rates = [_in_time(list(part[:, 0]), brackets) for part in parts]
         # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
-        by_velocity = [
-            coriolis[r][1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in range(order + 1)
-        ]
+        by_velocity = [parts[1][r, 1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in orders]
         of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
         return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
@@ -283,16 +282,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
         return result[..., :c, :], of_drives
 
-    def _of_matrix(self, part: Matrix, inputs: LoopedInputs) -> Array:
-        """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
-
-        By derivative k of coordinate h, as far as the matrix takes them.
-        """
-        order, c = inputs.orders - 1, self.closure.n_coordinates
-        rows = self.partial_call(part, order).code.arguments[0][1][0]
-        changes = self._changes(part, order, inputs._replace(y=inputs.y[:rows]))
-        return np.moveaxis(changes.reshape(order + 1, -1, c, rows, c), (3, 4), (1, 2))
-
     def _changes(self, of: Differentiated, order: int, inputs: LoopedInputs, *drives: Array) -> Array:
         """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
         call = self.partial_call(of, order, self.places(inputs.wrenches))
@@ -302,7 +291,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     @kept
     def partial_call(self, of: Differentiated, order: int, places: Loads = ()) -> LoopedCall:
-        """Return the code of how efforts, accelerations or a matrix change, of single calls."""
+        """Return the code of how efforts, accelerations or matrices change, of single calls."""
         if self.independence.idle and of == "accelerations":
             raise InputError(self.independence.idle)
         return self.call_of(partial(PARTIALS[of], order=order), order, places)

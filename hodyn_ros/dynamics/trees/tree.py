@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.call_arguments import MotionArguments
 from hodyn_ros.dynamics.kinematics.forward_kinematics import checked_motion
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter, reference_velocities
+from hodyn_ros.dynamics.matrices import reference_velocities
 from hodyn_ros.dynamics.motion_stack import (
     applied,
     check_order,
@@ -160,20 +160,6 @@ class TreeDynamics(TreePartials):
         if not stack.batch:
             self.fast.note(stack.q, base, (name, *of), kernel.function, result, stack.frame)
         return result
-
-    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the matrices by order, from q (order + 2, n)."""
-        rows = self.fast.again(q, base, "dynamic_matrices")
-        return matrices.in_parts(self.computed("dynamic_matrices", q, base) if rows is None else rows)
-
-    def compile_matrices(self, order: int) -> None:
-        """Compile the matrices of one order, however long that takes."""
-        self.compile_long("dynamic_matrices", order)
-
-    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, n)."""
-        rows = self.fast.again(q, base, "parameter_derivatives")
-        return by_parameter(self.computed("parameter_derivatives", q, base) if rows is None else rows)
 
     @finite_result
     def slotine_li_regressor(
