@@ -166,7 +166,7 @@ class MatrixCalls(RobotProperties):
             result = self._again(q, base, "slotine_li_regressor", more=[rates])
             if result is not None:
                 return result
-        return self._dynamics.slotine_li_regressor(q, qr, base, base_reference)
+        return self._dynamics.computed("slotine_li_regressor", q, base, reference=(qr, base_reference))
 
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
