@@ -75,8 +75,7 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    parts = vars(state_derivatives(bodies, order))
-    return MatrixDerivatives(**{name: in_place(part, bodies.batch) for name, part in parts.items()})
+    return MatrixDerivatives(*(in_place(part, bodies.batch) for part in state_derivatives(bodies, order)))
 
 
 def jacobian(bodies: BodyJacobians, order: int, place: Frame, representation: Representation) -> list[Array]:
