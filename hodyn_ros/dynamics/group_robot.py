@@ -143,7 +143,7 @@ class GroupRobot:
 
     def parameter_derivatives(self, motion: JointMotion) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every parameter from (order + 1, m) velocities."""
-        return by_parameter(self._by_law(parameter_rows, motion, 1))
+        return by_parameter(self._by_law(parameter_rows, motion, 1), self.tree.n_bodies)
 
     @finite_result
     def inverse_dynamics_derivatives(self, motion: JointMotion) -> Array:

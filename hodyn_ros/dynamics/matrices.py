@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, n_axes
-from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
+from hodyn_ros.dynamics.motion_stack import in_place
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters
@@ -18,8 +18,8 @@ from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import assemble, state_derivatives
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
-from hodyn_ros.model.tree import TreeModel
 
 
 class DynamicMatrices(NamedTuple):
@@ -75,8 +75,7 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    parts = vars(state_derivatives(bodies, order))
-    return MatrixDerivatives(**{name: in_place(part, bodies.batch) for name, part in parts.items()})
+    return MatrixDerivatives(*(in_place(part, bodies.batch) for part in state_derivatives(bodies, order)))
 
 
 def jacobian(bodies: BodyJacobians, order: int, place: Frame, representation: Representation) -> list[Array]:
@@ -98,36 +97,45 @@ def parameter_rows(bodies: BodyJacobians, order: int) -> list[Array]:
     return [np.concatenate([part.reshape(shape) for part in each], axis=-2) for each in parts]
 
 
-def by_parameter(rows: Array) -> DynamicMatrices:
-    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes."""
-    m = rows.shape[-1]
+def by_parameter(rows: Array, n_bodies: int) -> DynamicMatrices:
+    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes.
+
+    By those of the last `n_bodies` bodies: others before them hold a base that is computed on the ground.
+    """
+    m, n = rows.shape[-1], parameters.PER_BODY * n_bodies
     count = rows.shape[-2] // (2 * m + 1)
-    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
-    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., 2 * count * m :, :])
+    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)[..., -n:, :, :]
+    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., -n:, :])
 
 
 def reference_velocities(
-    model: TreeModel, stack: MotionStack, reference: MotionStack, base_reference: ArrayLike | None
-) -> list[Array]:
-    """Return reference velocities (..., m) by order from those of the joints and of a floating base."""
-    if reference.order != stack.order or reference.batch != stack.batch:
-        raise InputError(
-            "the reference must have one row more than the motion and the same batch: its velocities and "
-            f"accelerations are used; found {reference.q.shape} beside {stack.q.shape}"
-        )
-    rates = list(reference.by_order[1:])
-    if not model.floating_base:
-        if base_reference is not None:
-            raise InputError(f"robot {model.name!r} has a fixed base; base_reference does not apply")
+    closure: Closure, orders: int, batch: tuple[int, ...], joints: ArrayLike | None, twists: ArrayLike | None
+) -> Array:
+    """Return reference velocities (..., orders, coordinates), of a batch () or (N,), by order.
+
+    From `joints` (orders + 1, k), whose positions do not matter, and body-fixed `twists` (orders, 6) of base
+    or platform, each of all samples or one for each.
+    """
+    k, name = len(closure.joints), closure.tree.name
+
+    def rows(what: str, values: ArrayLike | None, count: int, columns: int) -> Array:
+        own = batch if n_axes(values) == 3 else ()
+        result = finite_array(what, values, (*own, count, columns))
+        return result if own == batch else np.broadcast_to(result, (*batch, count, columns))
+
+    rates = np.zeros((*batch, orders, 0))
+    if k or joints is not None:
+        rates = rows("the reference", joints, orders + 1, k)[..., 1:, :]
+    if closure.leader is None:
+        if twists is not None:
+            raise InputError(f"neither base nor platform moves robot {name!r}; leave out base_reference")
         return rates
-    if base_reference is None:
+    if twists is None:
         raise InputError(
-            f"robot {model.name!r} has a floating base; give base_reference ({len(rates)}, 6): body-fixed "
-            "reference twists by order"
+            f"base or platform moves robot {name!r}; give base_reference ({orders}, 6): body-fixed reference "
+            "twists by order"
         )
-    batch = stack.batch if n_axes(base_reference) == 3 else ()
-    twists = finite_array("base_reference", base_reference, (*batch, len(rates), 6))
-    return [
-        np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
-        for twist, rate in zip(np.moveaxis(twists, -2, 0), rates)
-    ]
+    of_leader = rows("base_reference", twists, orders, 6)
+    if closure.base_prescribed:
+        return np.concatenate([of_leader, rates], axis=-1)
+    return np.concatenate([rates, of_leader @ np.linalg.pinv(closure.directions).T], axis=-1)

@@ -14,7 +14,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel, Shape, Stack
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, hybrid_arguments, tree_arguments
 from hodyn_ros.engine.kernels import solved_motion
-from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices
+from hodyn_ros.engine.matrix_kernels import DYNAMIC_MATRICES, bracket_rows
 from hodyn_ros.engine.second_partials import body_wrench, changed, displaced, size_of, traced_inverse
 from hodyn_ros.engine.series.vectors import dot, from_taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
@@ -93,7 +93,7 @@ def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
     Of positions, then velocities; with a floating base as above, its displacement being the same all the
     time: its twists w change by `[w, eta]` with all their derivatives. None as above.
     """
-    trace_matrices, arguments = dynamic_matrices(model, order)
+    trace_matrices, arguments = DYNAMIC_MATRICES.of_tree(model, order)
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
         *inputs, (positions, velocities) = stacks

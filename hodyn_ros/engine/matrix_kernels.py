@@ -21,7 +21,7 @@ from hodyn_ros.engine.recursions.kinematics import frame_jacobian
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
-from hodyn_ros.engine.series.series import Series, by_order, derivative, of_orders
+from hodyn_ros.engine.series.series import Series, by_order, coefficient, derivative, of_orders
 from hodyn_ros.engine.series.spatial import Spatial
 from hodyn_ros.engine.series.vectors import dot, halves, taylor
 from hodyn_ros.formulations.state_derivatives import assemble
@@ -157,6 +157,21 @@ def _gravity(sums: Sums) -> Rows:
     return list(map(list, zip(*sums.of_forces([[force] for force in matrices.gravity_forces(sums.tree)]))))
 
 
+def _dynamic_matrices(sums: Sums) -> Rows:
+    """Return the rows of M, of C and of g; `M' = C + C^T` costs less than the derivatives of M."""
+    mass, coriolis = sums.congruent(matrices.mass_matrix(sums.tree)), sums.coriolis_matrix()
+    whole = [[_from_rate(x, a + b) for x, a, b in zip(*rows)] for rows in zip(mass, coriolis, zip(*coriolis))]
+    return [*whole, *coriolis, *_gravity(sums)]
+
+
+def _from_rate(start: Series | Any, rate: Series | Any) -> Series | Any:
+    """Return the series with a rate, that begins as another one does."""
+    first = coefficient(start, 0)
+    if not isinstance(rate, Series):  # zero
+        return first
+    return Series([first, *(x * (1.0 / k) for k, x in enumerate(rate.coefficients[:-1], 1))])
+
+
 def _regressor(sums: Sums) -> Rows:
     """Return Y (efforts, 10 bodies)."""
     return sums.of_efforts(regressor(sums.tree, sums.accelerations, screws_of(sums.model)))
@@ -177,6 +192,7 @@ def _by_parameter(sums: Sums) -> Rows:
 MASS_MATRIX = Law(lambda sums: sums.congruent(matrices.mass_matrix(sums.tree)))
 CORIOLIS_MATRIX = Law(lambda sums: sums.coriolis_matrix(), 1, bends=True)
 GRAVITY = Law(_gravity)
+DYNAMIC_MATRICES = Law(_dynamic_matrices, 1, bends=True)
 COM_JACOBIAN = Law(lambda sums: sums.of_velocities(matrices.com_jacobian(sums.tree)))
 MOMENTUM = Law(lambda sums: [matrices.momentum(sums.tree)], 1)
 MOMENTUM_MATRIX = Law(lambda sums: sums.of_velocities(matrices.momentum_matrix(sums.tree)))
@@ -184,21 +200,6 @@ REGRESSOR = Law(_regressor, 2)
 SLOTINE_LI = Law(_slotine_li, 1, bends=True, referred=True)
 BY_PARAMETER = Law(_by_parameter, 1, bends=True)
 JACOBIAN = JacobianLaw(lambda jacobian, terms: jacobian)
-
-
-def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
-    """Trace `q (order + 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other."""
-    orders = range(order + 1)
-
-    def trace(q: Stack, *base: Stack) -> Stack:
-        tree = _composite(model, order, q, base, regroup=False)
-        parts = (matrices.mass_matrix(tree), matrices.coriolis_matrix(tree), [matrices.gravity_forces(tree)])
-        mass, coriolis, gravity = ([[_derivatives(row, k) for row in rows] for k in orders] for rows in parts)
-        for k in orders[1:]:  # M' = C + C^T costs less than the derivative of M
-            mass[k] = _plus_transposed(coriolis[k - 1])
-        return [row for k in orders for part in (mass, coriolis, gravity) for row in part[k]]
-
-    return trace, tree_arguments(model, order + 2)
 
 
 def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
@@ -226,7 +227,7 @@ def partials_along(
         tree, _rates(order, 2, q, base), _applied(tree, order, base, loads, wrenches)
     )
     parts = result.positions, result.velocities, result.accelerations
-    series = [[[_derivatives(row, k) for row in part] for part in parts] for k in range(order + 1)]
+    series = [[[[derivative(x, k) for x in row] for row in part] for part in parts] for k in range(order + 1)]
     brackets = []
     for twist in base[1][:order] if base else ():
         brackets.append(np.full((tree.size, tree.size), 0.0, dtype=object))
@@ -294,11 +295,3 @@ def _series(stack: Stack, first: int, order: int, columns: int) -> list[Series]:
     terms = [taylor(row, k) for k, row in enumerate(stack[first : first + order + 1])]
     terms += [[0.0] * columns] * (order + 1 - len(terms))
     return [Series(column) for column in map(list, zip(*terms))]
-
-
-def _plus_transposed(rows: Stack) -> Stack:
-    return [[a + b for a, b in zip(row, column)] for row, column in zip(rows, zip(*rows))]
-
-
-def _derivatives(row: Sequence[Any], k: int) -> list[Any]:
-    return [derivative(value, k) for value in row]

@@ -9,7 +9,6 @@ sections III to V and appendix. The compiled kernels give the same numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -98,14 +97,6 @@ class LimbMotion:
         self.jacobians.append(result)
 
 
-@dataclass(frozen=True, eq=False)
-class TaskSpace:
-    """What drives have to balance in task space, by derivative order: `J_IK^T u = force` (eq. 14)."""
-
-    force: Array  # (order + 1, delta)
-    jacobians: Array  # (order + 1, driven, delta) inverse kinematics Jacobian J_IK (eq. 9)
-
-
 def limb_motions(model: ParallelModel, positions: Array, twists: Array) -> list[LimbMotion]:
     """Return the motion of every limb from joint positions and body-fixed twists of the platform."""
     return [
@@ -126,8 +117,10 @@ def inverse_kinematics_jacobians(model: ParallelModel, motions: Sequence[LimbMot
 
 def task_space(
     model: ParallelModel, motions: Sequence[LimbMotion], pose: Array, twists: Array, applied: Array
-) -> TaskSpace:
-    """Return the force in task space and `J_IK`, with derivatives up to that of `applied`.
+) -> tuple[Array, Array]:
+    """Return what drives balance in task space, `J_IK^T u = force` (eq. 14): J_IK (eq. 9), then the force.
+
+    Each with derivatives up to that of `applied`, (order + 1, driven, delta) and (order + 1, delta).
 
     `twists` (order + 2, 6) body-fixed; `applied` (order + 1, 6) the wrench of the environment on the platform
     in its frame.
@@ -143,7 +136,7 @@ def task_space(
             torques, _ = spatial.inverse_dynamics(cut, motion.joints[: order + 3, :n])
             transposed = [F[:n].T for F in motion.inverse_jacobians(model.dof, order)]
             force = force + np.stack(product_derivatives(transposed, torques, order + 1))
-    return TaskSpace(force, inverse_kinematics_jacobians(model, motions, order))
+    return inverse_kinematics_jacobians(model, motions, order), force
 
 
 def platform_wrench(model: ParallelModel, pose: Array, twists: Array, order: int) -> Array:
@@ -171,8 +164,7 @@ def inverse_dynamics(
 ) -> Array:
     """Return the driven forces (order + 1, driven) and their derivatives; eqs. 14, 19 and 20."""
     motions = limb_motions(model, positions, twists)
-    task = task_space(model, motions, pose, twists, applied)
-    return drive_forces(task.jacobians, task.force, preload)
+    return drive_forces(*task_space(model, motions, pose, twists, applied), preload)
 
 
 def drive_forces(jacobians: Array, force: Array, preload: Array) -> Array:

@@ -8,7 +8,6 @@ the usual one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -25,18 +24,13 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Array, ad, matvec, transposed
 
 
-@dataclass(frozen=True, eq=False)
-class StateDerivatives:
-    """Derivatives of M, C and g by time derivative (lists); the axis of h stands before rows and columns."""
+def state_derivatives(
+    bodies: BodyJacobians, order: int
+) -> tuple[list[Array], list[Array], list[Array], list[Array]]:
+    """Return dM/dq_h, dC/dq_h, dC/dw_h (..., m, m, m) and dg/dq_h (..., m, m), eqs. 24a-d.
 
-    mass_by_position: list[Array]  # (..., m, m, m): [h] is dM/dq_h
-    coriolis_by_position: list[Array]  # (..., m, m, m)
-    coriolis_by_velocity: list[Array]  # (..., m, m, m): [h] is dC/dw_h
-    gravity_by_position: list[Array]  # (..., m, m): [h] is dg/dq_h
-
-
-def state_derivatives(bodies: BodyJacobians, order: int) -> StateDerivatives:
-    """Compute eqs. 24a-d and their time derivatives up to `order`."""
+    Each is a list of `order` + 1 time derivatives; the axis of h stands before rows and columns.
+    """
     tree = bodies.tree
     inertia = inertias(tree)[:, None]  # beside the axis of h
     dJ, dJ_rate = _jacobian_derivatives(bodies, order)
@@ -75,7 +69,7 @@ def state_derivatives(bodies: BodyJacobians, order: int) -> StateDerivatives:
         coriolis_velocity.append(product_derivative(Jt, force_by_velocity, r, np.matmul).sum(axis=-4))
         weight = product_derivative(dJt, weights, r) + product_derivative(Jt, weights_by_position, r)
         gravity.append(weight.sum(axis=-3))
-    return StateDerivatives(mass, coriolis, coriolis_velocity, gravity)
+    return mass, coriolis, coriolis_velocity, gravity
 
 
 def partial_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array], list[Array], list[Array]]:
@@ -83,15 +77,15 @@ def partial_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array],
 
     Each is a list of `order` + 1 time derivatives. From `Q = M w' + C w + g`.
     """
-    result = state_derivatives(bodies, order)
+    mass_change, coriolis_change, by_speed, gravity_change = state_derivatives(bodies, order)
     velocities = [w[..., None, :] for w in bodies.motion.velocities]
     mass, coriolis = mass_matrices(bodies, order), coriolis_matrices(bodies, order)
     by_position, by_velocity = [], []
     for r in range(order + 1):
-        columns = product_derivative(result.mass_by_position, velocities[1:], r)
-        columns = columns + product_derivative(result.coriolis_by_position, velocities, r)
-        by_position.append(np.swapaxes(columns + result.gravity_by_position[r], -1, -2))
-        columns = product_derivative(result.coriolis_by_velocity, velocities, r)
+        columns = product_derivative(mass_change, velocities[1:], r)
+        columns = columns + product_derivative(coriolis_change, velocities, r)
+        by_position.append(np.swapaxes(columns + gravity_change[r], -1, -2))
+        columns = product_derivative(by_speed, velocities, r)
         by_velocity.append(np.swapaxes(columns, -1, -2) + coriolis[r])
     return by_position, by_velocity, mass
 

@@ -198,13 +198,13 @@ CALLS: dict[str, Row] = {
         "too large to compile forward_dynamics_second_derivatives of order 12"),
     "regressor, rates missing": (lambda r: r.regressor(Q[:2]), misshapen("the motion", (2, 4))),
     "reference, rows": (
-        lambda r: r.slotine_li_regressor(Q[:2], ZERO[:4]), "one row more ... found (4, 4) beside (2, 4)"),
+        lambda r: r.slotine_li_regressor(Q[:2], ZERO[:4]), misshapen("the reference", (4, 4), "(3, 4)")),
     "reference, joint missing": (
         lambda r: r.slotine_li_regressor(Q[:2], ZERO[:3, :3]),
         misshapen("the reference", (3, 3))),
     "reference, of a base": (
         lambda r: r.slotine_li_regressor(Q[:2], ZERO[:3], None, np.zeros((2, 6))),
-        "base_reference does not apply"),
+        "leave out base_reference"),
     "wrench on a frame": (
         lambda r: r.inverse_dynamics(Q, wrenches=[AppliedWrench("tool", np.zeros(6))]),
         "'tool' is a frame fixed to body 'body4'; give the wrench on that body"),

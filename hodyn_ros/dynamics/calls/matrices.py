@@ -62,7 +62,7 @@ class MatrixCalls(RobotProperties):
 
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
-        return self._dynamics.dynamic_matrices(q, base)
+        return matrices.in_parts(self._rows("dynamic_matrices", q, base))
 
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
@@ -70,7 +70,7 @@ class MatrixCalls(RobotProperties):
         Without this, robots and orders too large for a compilation of a few seconds are computed in NumPy, a
         humanoid of 25 joints from order 7 on. The next process finds the machine code on disk.
         """
-        self._dynamics.compile_matrices(whole_order(order))
+        self._dynamics.compile_long("dynamic_matrices", whole_order(order))
         self._dynamics.fast.of_motion.clear()
 
     @finite_result
@@ -166,14 +166,19 @@ class MatrixCalls(RobotProperties):
             result = self._again(q, base, "slotine_li_regressor", more=[rates])
             if result is not None:
                 return result
-        return self._dynamics.slotine_li_regressor(q, qr, base, base_reference)
+        return self._dynamics.computed("slotine_li_regressor", q, base, reference=(qr, base_reference))
 
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
         Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
         """
-        return self._dynamics.parameter_derivatives(q, base)
+        return matrices.by_parameter(self._rows("parameter_derivatives", q, base), self._tree.n_bodies)
+
+    def _rows(self, name: str, q: ArrayLike | None, base: BaseMotion | None) -> Array:
+        """Compute rows of several matrices below each other."""
+        result: Array | None = self._again(q, base, name)
+        return self._dynamics.computed(name, q, base) if result is None else result
 
 
 def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: Any) -> Array | None:

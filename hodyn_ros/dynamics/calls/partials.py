@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result
+from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments
 from hodyn_ros.dynamics.calls.dynamics import DynamicsCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
@@ -103,6 +104,7 @@ class PartialCalls(DynamicsCalls, MatrixCalls):
             )
         )
 
+    @finite_result
     def linearised_dynamics(
         self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None = None
     ) -> LinearisedDynamics:
@@ -114,7 +116,16 @@ class PartialCalls(DynamicsCalls, MatrixCalls):
         With loops x are the coordinates, those of a platform small body-fixed displacements in the directions
         that its rows name (what else it moves follows as its pose has it), u the efforts of the drives.
         """
-        return self._dynamics.linearised_dynamics(state, torques, base)
+        closure, m = self._structure, self._structure.n_coordinates
+        if isinstance(base, BaseMotion) and base.batch:
+            raise InputError("base holds motions of several samples; this takes one")
+        if closure.joints or state is not None:
+            state = finite_array("the state", state, (2, len(closure.joints)))
+        efforts = finite_array("the torques", torques, (len(closure.driven),))
+        by_position, by_velocity, by_effort = self.forward_dynamics_derivatives(state, efforts[None], base)[0]
+        by_drives = by_effort[:, by_effort.shape[1] - len(efforts) :]
+        bracket = self._dynamics.displacement_bracket(state, base)
+        return linearised(by_position[:, :m], by_velocity[:, :m], by_drives, bracket)
 
     @finite_result
     def inverse_dynamics_hessian(

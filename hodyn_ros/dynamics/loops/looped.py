@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.checks import check_finite, finite_result, into
-from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.digits import CLOSING
 from hodyn_ros.dynamics.kinematics.carriers import last_body
@@ -21,7 +20,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
     looped_inputs,
     prescribed_base,
 )
-from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_frames import CompiledFrames, solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
@@ -49,26 +48,27 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         return CLOSING
 
     @cached_property
-    def _drive_calls(self) -> Kept[int, LoopedCall | None]:
-        return Kept()
-
-    @cached_property
     def compiled_frames(self) -> CompiledFrames:
         """Inverse kinematics of single frames in compiled code."""
         return CompiledFrames(self)
 
     def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
-        """Return the motion of all joints by compiled code; None where that does not find it."""
-        return self.compiled_joint_motion(q, base)
+        """Return the motion of all joints, of arguments such as have been checked; None of others."""
+        result: Array | None = self.fast.again(q, base, "joint_motion")
+        return result
 
     def tree_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of all joints, and of a floating base of the tree."""
         inputs = looped_inputs(self.closure, q, base, 0)
-        return self.joint_motion(inputs.y, inputs.leader)
+        result = self.joint_motion(inputs.y, inputs.leader)
+        if not inputs.n_samples and not self.drifts:
+            call = self.joint_call(inputs.orders)
+            self.fast.note(inputs.y, base, ("joint_motion",), call.compiled(call.law.batch_rows), result[0])
+        return result
 
     def all_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         """Compute what `Robot.joint_motion` returns."""
-        result = self.compiled_joint_motion(q, base)
+        result = self.joint_motion_or_none(q, base)
         return finite_result(self.tree_motion)(q, base)[0] if result is None else result
 
     def inverse_kinematics(self, call: GoalCall) -> Array | CoordinateMotion:
@@ -230,7 +230,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     def compiled_drive_motion(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
         order = len(drives) - 1
-        call = self._drive_calls.get(order)
+        call: LoopedCall | None = self.calls.get(("_drive_call", order))
         table = None if call is None else call.quick(drives, *base)
         if table is None:
             return None
@@ -245,20 +245,13 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         k = len(closure.joints)
         return row[behind : behind + (order + 1) * k].reshape(order + 1, k), platform
 
+    @kept
     def _drive_call(self, order: int) -> LoopedCall | None:
         """Return the code that finds the motion from that of the drives; None where there is none."""
-
-        def make() -> LoopedCall | None:
-            code: LoopFunction | None
-            if self.platform is not None and compiles(self.closure, order, on_limbs=True):
-                code = LoopFunction(PlatformCode(self.closure, order))
-            else:
-                code = self._moved_by_drives.kernel(order)
-            if code is None:
-                return None
-            return LoopedCall(self, code)
-
-        return self._drive_calls.made(order, make)
+        if self.platform is not None and compiles(self.closure, order, on_limbs=True):
+            return LoopedCall(self, LoopFunction(PlatformCode(self.closure, order)))
+        code = self._moved_by_drives.kernel(order)
+        return None if code is None else LoopedCall(self, code)
 
     @property
     def _moved_by_drives(self) -> MovedByDrives:

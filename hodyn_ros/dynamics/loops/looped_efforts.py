@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.checks import check_result, finite_result
-from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.call_arguments import MotionArguments
 from hodyn_ros.dynamics.loops.closing import home
@@ -21,8 +20,7 @@ from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
-from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
-from hodyn_ros.engine.kernels import inverse_dynamics
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, SolutionCode
 from hodyn_ros.errors import InputError, SingularError
@@ -64,14 +62,10 @@ class LoopedEfforts(LoopedMotion):
     def _near_singular(self) -> Kept[tuple[int, Loads, bool], float]:
         return Kept()
 
-    @cached_property
-    def _tree_kernels(self) -> Kept[tuple[int, KernelSpec], Function]:
-        return Kept()
-
     @finite_result
     def inverse_dynamics(self, arguments: MotionArguments) -> Array | BaseAndJoints:
         """Compute what `Robot.inverse_dynamics` returns."""
-        q, base, loads, preload, formulation = arguments
+        _, _, loads, preload, formulation = arguments
         if formulation is not None:
             if formulation not in ("embedding", "limb_decomposition"):
                 raise InputError(
@@ -81,15 +75,10 @@ class LoopedEfforts(LoopedMotion):
             inputs = self._inputs(arguments, alone=True)
             result = self._by_formulation(formulation, inputs)
             return base_and_joints(result) if self.closure.base_prescribed else result
-        one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
         inputs = self._inputs(arguments)
-        order = inputs.orders - 2
-        if self.only_coupled and one_base and (inputs.n_samples or not self.is_compiled(order)):
-            result = self.follow(inputs)
-        else:
-            result = self.efforts(inputs)
-            if not inputs.n_samples and not loads and preload is None:
-                self._keep_compiled(order)
+        result = self.efforts(inputs)
+        if not inputs.n_samples and not loads and preload is None:
+            self._keep_compiled(inputs.orders - 2)
         check_result(result)
         return base_and_joints(result) if self.closure.base_prescribed else result
 
@@ -252,43 +241,3 @@ class LoopedEfforts(LoopedMotion):
             return self.effort_call(order, loads, preload).without_search()
         make, on_limbs = partial(EffortCode, order=order, preload=preload), is_on_limbs(self.closure, loads)
         return self.call_of(make, order, loads, on_limbs=on_limbs)
-
-    def follow(self, inputs: LoopedInputs) -> Array:
-        """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
-
-        Velocities follow from those of the coordinates, and efforts from Q, by constant matrices.
-        """
-        joints = inputs.y @ self._coupled[0].T
-        joints[..., 0, :] += self._coupled[1]
-        efforts: Array = (
-            self._tree_efforts(inputs._replace(y=np.ascontiguousarray(joints))) @ self._coupled[2]
-        )
-        return efforts
-
-    def _tree_efforts(self, inputs: LoopedInputs) -> Array:
-        """Return efforts (..., order + 1, 6 + n or n) of the tree from the motion of all joints."""
-        tree, order = self.closure.tree, inputs.orders - 2
-        setting = KernelSpec.of(tree, self.places(inputs.wrenches))
-        kernel = self._tree_kernels.made((order, setting), lambda: inverse_dynamics(tree, order, setting))
-        motion, *arrays = inputs.arrays(order)
-        if inputs.n_samples:
-            return kernel.batch(motion, *[np.tile(other, (inputs.n_samples, 1, 1)) for other in arrays])
-        efforts: Array = kernel.function(motion, *arrays)
-        return efforts
-
-    @property
-    def only_coupled(self) -> bool:
-        """Whether there are linear couplings alone, and as many drives as coordinates."""
-        closure = self.closure
-        tied = bool(closure.loops) or bool(closure.followers) or closure.platform is not None
-        return not tied and closure.n_efforts == closure.n_velocities
-
-    @cached_property
-    def _coupled(self) -> tuple[Array, Array, Array]:
-        """The joints as `q = A y + b`, and the efforts as `u = Q C`."""
-        closure = self.closure
-        first, joints = closure.first, list(closure.joints)
-        coupling = closure.coupling_matrix[first:, first:]
-        ratios = coupling @ np.linalg.inv(coupling[joints])
-        offsets = closure.offsets - ratios @ closure.offsets[joints]
-        return ratios, offsets, closure.coupling_matrix @ np.linalg.inv(closure.effort_map).T

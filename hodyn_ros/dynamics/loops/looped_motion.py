@@ -7,7 +7,6 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code, shifted
@@ -74,27 +73,6 @@ class LoopedMotion(LoopedPosition):
         """
         table = self.joint_call(len(y) - 1).quick(y, *leader)
         return None if table is None else table[:-1, self._own]
-
-    def compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
-        """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
-        if (base is None) is not (self.closure.leader is None) or not (q is None or type(q) is np.ndarray):
-            return None
-        if base is not None and (
-            type(base) is not BaseMotion or base.representation != "spatial" or self.drifts
-        ):
-            return None
-        order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
-        call: LoopedCall | None = self.calls.get(("joint_call", order))
-        y = np.zeros((order + 1, 0)) if q is None else q
-        if call is None or y.shape != call.code.arguments[0][1]:
-            return None
-        if base is None:
-            table = call.quick(y)
-        elif base.twists.ndim == 2 and len(base.twists) >= order:
-            table = call.quick(y, base.pose, base.twists[:order])
-        else:
-            return None
-        return None if table is None else table[:-1]
 
     def fastest(self, what: str, call: LoopedCall) -> Callable[..., Array]:
         """Return the fastest call of one sample of an operation, without q where that is left out."""

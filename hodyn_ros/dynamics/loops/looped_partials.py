@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result, n_axes
+from hodyn_ros.checks import finite_result, n_axes
 from hodyn_ros.codegen.kernel import TooLong
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
@@ -26,11 +26,10 @@ from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import too_large
-from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
+from hodyn_ros.dynamics.partials import multiplier_rows, of_each
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_hessian import HessianCode
-from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
 from hodyn_ros.engine.loops.loop_partials import PARTIALS, Differentiated
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
@@ -67,9 +66,9 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         inputs = self._inputs(arguments)
         order = inputs.orders - 2
         self.check_loads(inputs, order)
-        result = _by_motion(self._changes("efforts", order, inputs), self.closure.n_coordinates)
+        result = by_order(self._changes("efforts", order, inputs), self.closure.n_coordinates)
         if not inputs.n_samples and not inputs.wrenches:
-            call, name = self.inverse_partials_call(order), ("inverse_dynamics_derivatives",)
+            call, name = self._arranged("efforts", order), ("inverse_dynamics_derivatives",)
             self.fast.note(inputs.y, arguments.base, name, call, result)
         return result
 
@@ -93,7 +92,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         result = by_order(changes, closure.n_coordinates)
         if not batch and not loads and base_wrench is None:
             torques = (len(values), len(closure.driven))
-            call = self.forward_partials_call(len(values) - 1)
+            call = self._arranged("accelerations", len(values) - 1)
 
             def compute(state: Array, torques: Array, *of_base: Array) -> Array:
                 return call(state, *of_base[:2], torques, *of_base[2:][: closure.base_prescribed])
@@ -143,26 +142,19 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             result[k, p] = changes[own][p]
         return by_order(result, c)
 
-    @finite_result
-    def linearised_dynamics(
-        self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
-    ) -> LinearisedDynamics:
-        """Compute what `Robot.linearised_dynamics` returns."""
-        closure, c, turns = self.closure, self.closure.n_coordinates, _turns_of(self.closure)
-        if state is not None:
-            state = finite_array("the state", state, (2, len(closure.joints)))
-        inputs = looped_inputs(closure, state, base, 1, alone=True)
-        efforts, leader = finite_array("the torques", torques, (len(closure.driven),)), inputs.leader
-        accelerations = self._responses(inputs, efforts[None])[0][0]
-        bracket = None
-        if leader is not None:
-            bracket = np.zeros((c, c))
-            if closure.drifts:
-                leader, turns = self._platform_as_it_moves(inputs.y, leader)
-            part, rows = _platform_part(closure)
-            bracket[part] = (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
-        by_position, by_velocity = accelerations[:, :c], accelerations[:, c : 2 * c]
-        return linearised(by_position, by_velocity, accelerations[:, -len(efforts) :], bracket)
+    def displacement_bracket(self, state: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+        """Return the matrix of `e -> [w, e]` in displacements e by the coordinates; None where it is zero."""
+        closure = self.closure
+        inputs, turns = looped_inputs(closure, state, base, 1), _turns_of(closure)
+        leader = inputs.leader
+        if leader is None:
+            return None
+        if closure.drifts:
+            leader, turns = self._platform_as_it_moves(inputs.y, leader)
+        part, rows = _platform_part(closure)
+        result = np.zeros((closure.n_coordinates, closure.n_coordinates))
+        result[part] = (ad(leader.twists_in("body_fixed", 1)[0]) @ turns)[rows]
+        return result
 
     def inverse_dynamics_hessian(self, arguments: MotionArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
@@ -233,34 +225,30 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to "
                 "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
             )
-        changes = [self._of_matrix(part, inputs) for part in MATRICES]
+        c, orders = closure.n_coordinates, range(order + 1)
+        changes = self._changes("matrices", order, inputs).reshape(order + 1, 2 * c + 1, c, order + 2, c)
         brackets = None if leader is None else _displacement_brackets(_turns_of(closure), leader, order)
-        mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in changes)
-        rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
+        # by order, derivative of the motion and coordinate
+        parts = np.split(np.moveaxis(changes, (3, 4), (1, 2)), (c, 2 * c), axis=3)
+        rates = [_in_time(list(part[:, 0]), brackets) for part in parts]
         # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
-        by_velocity = [
-            coriolis[r][1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in range(order + 1)
-        ]
+        by_velocity = [parts[1][r, 1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in orders]
         of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
         return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
     def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of inverse dynamics, the rows of all matrices one after the other."""
-        return _rows_of(self.inverse_partials_call(order))
+        return _rows_of(self._arranged("efforts", order))
 
     def compile_forward_partials(self, order: int) -> Callable[..., Array]:
         """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
-        return _rows_of(self.forward_partials_call(order))
+        return _rows_of(self._arranged("accelerations", order))
 
-    def inverse_partials_call(self, order: int) -> Callable[..., Array]:
-        """Return `f(q, [pose, twists])` of inverse dynamics."""
-        call, c = self.partial_call("efforts", order), self.closure.n_coordinates
-        return lambda *arrays: _by_motion(call.law.changes(call(*arrays)), c)
-
-    def forward_partials_call(self, order: int) -> Callable[..., Array]:
-        """Return `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
-        call, c = self.partial_call("accelerations", order), self.closure.n_coordinates
-        return lambda *arrays: by_order(call.law.changes(call(*arrays))[:, :c], c)
+    def _arranged(self, of: Differentiated, order: int) -> Callable[..., Array]:
+        """Return the code of `partial_call` with its results as calls of `Robot` have them."""
+        call, c = self.partial_call(of, order), self.closure.n_coordinates
+        rows = slice(c if of == "accelerations" else None)  # before those of the drives
+        return lambda *arrays: by_order(call.law.changes(call(*arrays))[:, rows], c)
 
     def _responses(
         self, inputs: LoopedInputs, drives: Array, push: Array | None = None
@@ -283,16 +271,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
         return result[..., :c, :], of_drives
 
-    def _of_matrix(self, part: Matrix, inputs: LoopedInputs) -> Array:
-        """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
-
-        By derivative k of coordinate h, as far as the matrix takes them.
-        """
-        order, c = inputs.orders - 1, self.closure.n_coordinates
-        rows = self.partial_call(part, order).code.arguments[0][1][0]
-        changes = self._changes(part, order, inputs._replace(y=inputs.y[:rows]))
-        return np.moveaxis(changes.reshape(order + 1, -1, c, rows, c), (3, 4), (1, 2))
-
     def _changes(self, of: Differentiated, order: int, inputs: LoopedInputs, *drives: Array) -> Array:
         """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
         call = self.partial_call(of, order, self.places(inputs.wrenches))
@@ -302,7 +280,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     @kept
     def partial_call(self, of: Differentiated, order: int, places: Loads = ()) -> LoopedCall:
-        """Return the code of how efforts, accelerations or a matrix change, of single calls."""
+        """Return the code of how efforts, accelerations or matrices change, of single calls."""
         if self.independence.idle and of == "accelerations":
             raise InputError(self.independence.idle)
         return self.call_of(partial(PARTIALS[of], order=order), order, places)
@@ -330,7 +308,10 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
 
 def by_order(changes: Array, count: int) -> Array:
-    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
+    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, columns).
+
+    `count`: the coordinates; columns are these, or of forward dynamics as many as there are efforts.
+    """
     *batch, orders, rows, size = changes.shape
     e = (size - 2 * count) // orders
     if e == count:
@@ -351,12 +332,6 @@ def _rows_of(call: Callable[..., Array]) -> Callable[..., Array]:
         return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
     return compute
-
-
-def _by_motion(changes: Array, count: int) -> Array:
-    """Return changes (..., orders, rows, directions) as (..., orders, orders + 2, rows, coordinates)."""
-    *batch, orders, rows, _ = changes.shape
-    return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
 
 
 def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array]]:

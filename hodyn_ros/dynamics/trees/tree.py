@@ -16,13 +16,12 @@ from hodyn_ros.dynamics.call_arguments import MotionArguments
 from hodyn_ros.dynamics.kinematics.forward_kinematics import checked_motion
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter, reference_velocities
+from hodyn_ros.dynamics.matrices import reference_velocities
 from hodyn_ros.dynamics.motion_stack import (
     applied,
     check_order,
     fitting_base,
     joint_rows,
-    joint_stack,
     load_places,
     motion_stack,
     too_large,
@@ -33,7 +32,7 @@ from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joint
 from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
+from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, own_rounding
@@ -140,64 +139,38 @@ class TreeDynamics(TreePartials):
         return BaseAndJoints(np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
     @finite_result
-    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
+    def computed(
+        self,
+        name: str,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        *of: Any,
+        reference: tuple[ArrayLike | None, ArrayLike | None] | None = None,
+    ) -> Array:
         """Compute what an operation returns, and let the next call go straight to its kernel.
 
         By its published formula what takes too long to compile. `of`: a frame by name and a representation,
-        of an operation that is of a frame.
+        of an operation that is of a frame; `reference`: of one that takes one, its joints and twists.
         """
         operation, tree = OPERATIONS[name], self.tree
         stack = motion_stack(tree, q, base, operation.rates, operation.base)
+        further: list[Array] = []
+        if reference is not None:
+            structure = Closure.of_tree(tree)
+            further.append(reference_velocities(structure, stack.order + 2, stack.batch, *reference))
         kernel = self.traced_kernel(name, stack.order, *of)
         if kernel is None and not operation.published:
             raise too_large(tree, name, stack.order)
         if kernel is None:
             law, bodies = operation.law("published"), stack.bodies(self.joint_tree)
-            return matrices.by_order(law, bodies, stack.order, *placed(tree, self.frames, of))
+            given = [*placed(tree, self.frames, of), *(list(np.moveaxis(x, -2, 0)) for x in further)]
+            return matrices.by_order(law, bodies, stack.order, *given)
         rows, columns = kernel.result
         shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
-        result = stack.call(kernel).reshape(*stack.batch, stack.order + 1, *shape)
+        result = stack.call(kernel, *map(np.ascontiguousarray, further))
+        result = result.reshape(*stack.batch, stack.order + 1, *shape)
         if not stack.batch:
             self.fast.note(stack.q, base, (name, *of), kernel.function, result, stack.frame)
-        return result
-
-    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the matrices by order, from q (order + 2, n)."""
-        rows = self.fast.again(q, base, "dynamic_matrices")
-        return matrices.in_parts(self.computed("dynamic_matrices", q, base) if rows is None else rows)
-
-    def compile_matrices(self, order: int) -> None:
-        """Compile the matrices of one order, however long that takes."""
-        self.compile_long("dynamic_matrices", order)
-
-    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
-        """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, n)."""
-        rows = self.fast.again(q, base, "parameter_derivatives")
-        return by_parameter(self.computed("parameter_derivatives", q, base) if rows is None else rows)
-
-    @finite_result
-    def slotine_li_regressor(
-        self,
-        q: ArrayLike | None,
-        reference: ArrayLike | None,
-        base: BaseMotion | None,
-        twists: ArrayLike | None,
-    ) -> Array:
-        """Compute Y with `M w' + C w + g = Y[0] @ dynamic_parameters()`, w the reference.
-
-        `q` (order + 2, n), `reference` (order + 3, n), and `twists` (order + 2, 6) of a floating base.
-        """
-        name, stack = "slotine_li_regressor", motion_stack(self.tree, q, base, 1)
-        of_joints = joint_stack(self.tree, reference, 2, "the reference")
-        rates = reference_velocities(self.tree, stack, of_joints, twists)
-        kernel = self.traced_kernel(name, stack.order)
-        if kernel is None:
-            law, bodies = parameters.slotine_li_regressors, stack.bodies(self.joint_tree)
-            return matrices.by_order(law, bodies, stack.order, rates)
-        rows = stack.call(kernel, np.ascontiguousarray(np.stack(rates, axis=-2)))
-        result: Array = rows.reshape(*stack.batch, stack.order + 1, self.m, -1)
-        if not stack.batch:
-            self.fast.note(stack.q, base, (name,), kernel.function, result, stack.frame)
         return result
 
     def inverse_kinematics(self, call: GoalCall) -> Array:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result, n_axes
+from hodyn_ros.checks import finite_result, n_axes
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack, too_large
-from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
+from hodyn_ros.dynamics.motion_stack import MotionStack, load_places, motion_stack, too_large
+from hodyn_ros.dynamics.partials import multiplier_rows, of_each
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
 from hodyn_ros.engine import second_partials as laws
 from hodyn_ros.engine.direction_lanes import (
@@ -152,22 +152,13 @@ class TreePartials(TreeAccelerations):
         """Compute what `Robot.forward_dynamics_derivatives` returns."""
         return self.hybrid_dynamics_derivatives(arguments)
 
-    @finite_result
-    def linearised_dynamics(
-        self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
-    ) -> LinearisedDynamics:
-        """Compute what `Robot.linearised_dynamics` returns."""
-        n, m = self.n, self.m
-        values = finite_array("the state", state, (2, n))
-        effort = finite_array("the torques", torques, (n,))
-        motion = fitting_base(self.tree, base, 1)
-        arguments = HybridArguments(values, effort[None], base)
-        by_position, by_velocity, by_torque = self.hybrid_dynamics_derivatives(arguments)[0]
-        bracket = None
-        if motion is not None:
-            bracket = np.zeros((m, m))
-            bracket[:6, :6] = ad(motion.twists_in("body_fixed", 1)[0])
-        return linearised(by_position, by_velocity, by_torque[:, m - n :], bracket)
+    def displacement_bracket(self, state: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+        """Return the matrix of `e -> [w, e]` in displacements e; None where it is zero."""
+        if base is None:
+            return None
+        result = np.zeros((self.m, self.m))
+        result[:6, :6] = ad(base.twists_in("body_fixed", 1)[0])
+        return result
 
     def inverse_dynamics_hessian(self, arguments: MotionArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""

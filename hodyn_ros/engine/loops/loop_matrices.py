@@ -10,13 +10,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, Judged, LoopCode, Velocity
-from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
+from hodyn_ros.engine.matrix_kernels import (
+    CORIOLIS_MATRIX,
+    DYNAMIC_MATRICES,
+    GRAVITY,
+    MASS_MATRIX,
+    Column,
+    Law,
+    Sums,
+)
 from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.engine.series.block_system import SeriesSystem
@@ -28,9 +36,6 @@ from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract, taylor
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-
-Matrix = Literal["mass_matrix", "coriolis_matrix", "gravity_torque"]
-MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 
 
 def distribution(
@@ -255,7 +260,8 @@ def sized(closure: Closure, shape: Sequence[str]) -> tuple[bool, tuple[int, int]
     """
     m, parameters = closure.n_coordinates, PER_BODY * closure.tree.n_bodies
     symbols = {"m": m, "efforts": closure.n_efforts, "10 bodies": parameters}
-    symbols["10 bodies (2 m + 1)"] = parameters * (2 * m + 1)  # M, C and g by parameter, below each other
+    symbols["2 m + 1"] = 2 * m + 1  # M, C and g below each other; also by parameter
+    symbols["10 bodies (2 m + 1)"] = parameters * (2 * m + 1)
     *rows, columns = (symbols[one] if one in symbols else int(one) for one in shape)
     return not rows, (rows[0] if rows else 1, columns)
 
@@ -274,7 +280,7 @@ class SumsCode(ProductCode):
         self.law, self.further = law, law.further
         self.vector, self.size = sized(closure, shape)
         # what else the laws are of has numbers of each body, or tells where all mass is, that of feet too
-        from_ground = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY)
+        from_ground = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY, DYNAMIC_MATRICES)
         super().__init__(closure, chosen, order, from_ground=from_ground)
         self.is_held = "efforts" in shape
         self.stacks = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else []
@@ -283,13 +289,6 @@ class SumsCode(ProductCode):
         """Return the derivatives, one order after the other, and how near the drives are to failing."""
         sums = LoopSums(self, moved)
         return by_order(self.law.rows(sums), self.terms - 1), sums.singularity
-
-
-MATRIX_LAWS: dict[Matrix, tuple[Law, tuple[str, ...]]] = {  # and shapes of one order
-    "mass_matrix": (MASS_MATRIX, ("m", "m")),
-    "coriolis_matrix": (CORIOLIS_MATRIX, ("m", "m")),
-    "gravity_torque": (GRAVITY, ("m",)),
-}
 
 
 def part_of(value: Series | float, derivative: int, terms: int) -> Series | float:

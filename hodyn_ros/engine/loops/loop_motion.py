@@ -382,16 +382,28 @@ class LoopCode:
         rates: list[list[Scalar]],
         twist: tuple[Spatial, Spatial],
         k: int,
+        twists: Sequence[dict[int, list[Spatial]]] | None = None,
+        of_platform: Sequence[Scalar] = (),
     ) -> None:
-        """Append coefficient k of the unknown velocities; `twist`: that of the twists as of `twists`."""
+        """Append coefficient k of the unknown velocities; `twist`: that of the twists as of `twists`.
+
+        Of the motion itself or, with the `twists` of bodies by cluster, of another velocity that the loops
+        allow. `of_platform`: by row of a platform, where these do not vanish.
+        """
+        left = list(of_platform)
         for c in self.unknown:
             rates[c].append(0.0)
-        for motion in motions:
+        for motion, of_bodies in zip(motions, twists or [motion.twists for motion in motions]):
             trial = motion.joint_rates(rates)
-            motion.append(motion.twists, trial, *twist)
-            gaps = [motion.residual(r, trial) * (1.0 / row.size) for r, row in enumerate(motion.cluster.rows)]
-            motion.withdraw()
-            for c, rate in zip(motion.columns, motion.system.solve([-gap for gap in gaps])):
+            motion.append(of_bodies, trial, *twist)
+            gaps = [motion.residual(r, trial, of_bodies) for r in range(len(motion.cluster.rows))]
+            for series in of_bodies.values():
+                series.pop()
+            sized = [
+                ((left.pop(0) if row.loop < 0 and left else 0.0) - gap) * (1.0 / row.size)
+                for row, gap in zip(motion.cluster.rows, gaps)
+            ]
+            for c, rate in zip(motion.columns, motion.system.solve(sized)):
                 rates[c][k] = rate * float(self.scale[c])
 
 
@@ -456,21 +468,11 @@ class Velocity:
 
         That twist, and the one of the pose that is given of a platform, are seen from the point of reference.
         """
-        code, left = self._code, list(rows)
-        for column, series in enumerate(self.leading):
-            series.append(known.get(column, 0.0))
+        k = len(self.leading[0])
+        for column in self._code.known:
+            self.leading[column].append(known.get(column, 0.0))
+        self._code.find_rates(self._motions, self.leading, (base, target), k, self._twists, rows)
         for motion, twists in zip(self._motions, self._twists):
-            trial = motion.joint_rates(self.leading)
-            motion.append(twists, trial, base, target)
-            gaps = [motion.residual(r, trial, twists) for r in range(len(motion.cluster.rows))]
-            for series_of_body in twists.values():
-                series_of_body.pop()
-            sized = [
-                ((left.pop(0) if row.loop < 0 and left else 0.0) - gap) * (1.0 / row.size)
-                for row, gap in zip(motion.cluster.rows, gaps)
-            ]
-            for column, rate in zip(motion.columns, motion.system.solve(sized)):
-                self.leading[column][-1] = rate * float(code.scale[column])
             motion.append(twists, motion.joint_rates(self.leading), base, target)
 
     def withdraw(self) -> None:

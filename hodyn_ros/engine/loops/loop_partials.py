@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -25,9 +25,10 @@ from hodyn_ros.codegen.tracer import Graph, Split, Traced, split
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_matrices import MATRICES, MATRIX_LAWS, Matrix, SumsCode, base_velocity
+from hodyn_ros.engine.loops.loop_matrices import SumsCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import Judged, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import ClusterMotion
+from hodyn_ros.engine.matrix_kernels import DYNAMIC_MATRICES
 from hodyn_ros.engine.second_partials import changed
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -37,7 +38,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 
-Differentiated = Literal["efforts", "accelerations"] | Matrix
+Differentiated = Literal["efforts", "accelerations", "matrices"]
 
 
 class Changing(LoopCode):
@@ -51,12 +52,12 @@ class Changing(LoopCode):
 
 
 class PartialCode(Changing):
-    """Partial derivatives of inverse or forward dynamics at one order, or of a matrix.
+    """Partial derivatives of inverse or forward dynamics at one order, or of M, C and g.
 
     Arguments are those of the law that is differentiated. `changes` of a result are by order (order + 1,
     rows, directions). Rows are those of the efforts, or of the accelerations of the coordinates and then of
-    the drives, or the entries of a matrix; directions are those of the motion that is taken, by derivative,
-    and behind those of a state the efforts by derivative.
+    the drives, or the entries of the matrices; directions are those of the motion that is taken, by
+    derivative, and behind those of a state the efforts by derivative.
 
     On numbers the same code is computed on numbers that carry their derivatives (`Dual`).
     """
@@ -316,16 +317,16 @@ class EffortPartials(PartialCode, EffortCode):
 
 
 class MatrixPartials(PartialCode, SumsCode):
-    """Those of a matrix."""
+    """Those of M, C and g."""
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, of: Matrix, loads: Loads = ()) -> None:
-        super().__init__(closure, chosen, order, *MATRIX_LAWS[of])
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
+        super().__init__(closure, chosen, order, DYNAMIC_MATRICES, ("2 m + 1", "m"))
         rows, columns = self.size
         self._lay_out(order + 1, (order + 1) * rows * columns, (self.count + 1) * closure.n_coordinates)
 
     @property
     def smoothness(self) -> int:
-        """One derivative more than the matrix takes, as what follows a curve changes along it."""
+        """One derivative more than the matrices take, as what follows a curve changes along it."""
         return self.terms + 1
 
     def end(self, q: Stack, *stacks: Stack) -> Stack:
@@ -385,7 +386,7 @@ class AccelerationPartials(PartialCode, AccelerationCode):
 PARTIALS: dict[Differentiated, Callable[..., PartialCode]] = {
     "efforts": EffortPartials,
     "accelerations": AccelerationPartials,
-    **{part: partial(MatrixPartials, of=part) for part in MATRICES},
+    "matrices": MatrixPartials,
 }
 
 

@@ -16,7 +16,7 @@ from hodyn_ros.digits import moving_rows
 from hodyn_ros.engine.kernel_spec import motion_arguments
 from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, distribution, sized
 from hodyn_ros.engine.loops.loop_motion import Judged
-from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, JacobianLaw, times_columns
+from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, DYNAMIC_MATRICES, JacobianLaw, times_columns
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.series.series import by_order, of_orders
 from hodyn_ros.engine.series.vectors import Scalar, dot
@@ -171,6 +171,7 @@ class FrameJacobianCode(ProductCode):
         return by_order(self.law.rows(jacobian, self.terms), self.terms - 1), 0.0
 
 
+dynamic_matrices = partial(SumsCode, law=DYNAMIC_MATRICES, shape=("2 m + 1", "m"))
 by_parameter = partial(SumsCode, law=BY_PARAMETER, shape=("10 bodies (2 m + 1)", "m"))
 
 

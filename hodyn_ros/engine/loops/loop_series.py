@@ -302,16 +302,9 @@ class ClusterMotion:
         return slopes(placed.follower.function, motion[: k + 1])
 
     def residual(
-        self,
-        row: int,
-        rates: Mapping[int, Sequence[Scalar]],
-        twists: Mapping[int, Sequence[Spatial]] | None = None,
+        self, row: int, rates: Mapping[int, Sequence[Scalar]], twists: Mapping[int, Sequence[Spatial]]
     ) -> Scalar:
-        """Return coefficient k of a row's rate, k being that of the last rates and twists.
-
-        By default the twists are those of the motion.
-        """
-        twists = self.twists if twists is None else twists
+        """Return coefficient k of a row's rate, k being that of the last rates and twists."""
         k = len(twists[-1]) - 1
         placed = self.cluster.rows[row]
         if isinstance(placed, FollowerRow):

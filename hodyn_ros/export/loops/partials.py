@@ -49,11 +49,7 @@ class _PartialsPlan(Plan):
     def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
         assert isinstance(self.law, PartialCode)
-        changes = self.law.changes(table)[:, : self.shape[2]]
-        if self.of == "inverse":
-            changes = changes.reshape(*changes.shape[:2], self.shape[1], -1).swapaxes(1, 2)
-        else:
-            changes = by_order(changes, self.closure.n_coordinates)
+        changes = by_order(self.law.changes(table)[:, : self.shape[2]], self.closure.n_coordinates)
         return {"derivatives": changes.reshape(len(changes), -1)}
 
 
