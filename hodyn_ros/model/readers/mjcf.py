@@ -234,7 +234,7 @@ class _Reader:
     def _choose(self, root: str | None) -> tuple[int | None, set[int]]:
         """Return the floating base, if there is one, and the bodies that belong to the robot."""
         m = self.m
-        within = set(range(1, m.nbody)) if root is None else self._carried_by(root)
+        within = set(range(1, m.nbody)) if root is None else self._rooted_at(root)
         within -= {motor.body for motor in self.motors}
         tops = [b for b in sorted(within) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD]
         floating = [b for b in tops if m.jnt_type[m.body_jntadr[b]] == self.mj.mjtJoint.mjJNT_FREE]
@@ -250,7 +250,7 @@ class _Reader:
         within = {b for b in within if m.body_rootid[b] == floating[0]}
         return floating[0] if self.file.floating_base else None, within
 
-    def _carried_by(self, root: str) -> set[int]:
+    def _rooted_at(self, root: str) -> set[int]:
         """Return a body that stands or moves on the world with all that it carries."""
         m = self.m
         known = [b for b in range(1, m.nbody) if m.body_weldid[m.body_parentid[b]] == _WORLD]
@@ -259,9 +259,13 @@ class _Reader:
             raise ModelError(
                 f"there is no body {root!r} that stands or moves on the world; there are {names}"
             )
-        carried = {known[names.index(root)]}
-        for body in range(1, m.nbody):
-            if m.body_parentid[body] in carried:
+        return self._carried_by(known[names.index(root)])
+
+    def _carried_by(self, first: int) -> set[int]:
+        """Return a body with all that it carries."""
+        carried = {first}
+        for body in range(first + 1, self.m.nbody):
+            if self.m.body_parentid[body] in carried:
                 carried.add(body)
         return carried
 
@@ -516,21 +520,38 @@ class _Reader:
         yield Loop(names[0], names[1], "rod", a, point_b=b, name=name)
 
     def _spins(self, loops: Sequence[Loop]) -> Iterator[Loop]:
-        """Yield what stops the spins of rods: bodies on a ball joint, connected at one other point."""
+        """Yield what stops the spins of rods: bodies on a ball joint, held at one other point.
+
+        There they are connected, or carry a body of a loop on another ball joint.
+        """
         m = self.m
         for body in sorted(self.kept):
-            name, first = self.bodies[body], int(m.body_jntadr[body])
-            balls = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
-            ends = [loop for loop in loops if name in (loop.a, loop.b)]
-            carries = (m.body_parentid == body).any()
-            if not balls or carries or [loop.kind for loop in ends] != ["ball"] or self._acting_on(first):
+            joint, rigid = self._pivot(body), np.flatnonzero(m.body_weldid == body)
+            carried = np.setdiff1d(np.flatnonzero(np.isin(m.body_parentid, rigid)), rigid)
+            names = {self.bodies[part] for part in rigid}
+            ends = [loop for loop in loops if names & {loop.a, loop.b}]
+            far: Any = None
+            if not len(carried) and [loop.kind for loop in ends] == ["ball"]:
+                far = ends[0].point if ends[0].a in names else ends[0].point_b
+            elif len(carried) == 1 and not ends:
+                beyond = {self.bodies[part] for part in self._carried_by(carried[0])}
+                if any((loop.a in beyond) != (loop.b in beyond) for loop in loops):
+                    far = self._pivot(carried[0])
+            if joint is None or far is None:
                 continue
-            place = self.poses[body]
-            joint = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
-            far = np.asarray(ends[0].point if ends[0].a == name else ends[0].point_b)
-            if np.linalg.norm(far - joint) > _TOLERANCE:
-                carrier = self._carrier(body)[0]
-                yield Loop(carrier, name, "spin", joint, far - joint, name=f"spin of {name}")
+            line = np.asarray(far) - joint
+            if np.linalg.norm(line) > _TOLERANCE:
+                name, carrier = self.bodies[body], self._carrier(body)[0]
+                yield Loop(carrier, name, "spin", joint, line, name=f"spin of {name}")
+
+    def _pivot(self, body: int) -> Array | None:
+        """Return the centre of the ball joint that alone carries a body, if no actuator turns it."""
+        m, first, place = self.m, int(self.m.body_jntadr[body]), self.poses[body]
+        ball = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
+        if not ball or self._acting_on(first):
+            return None
+        centre: Array = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
+        return centre
 
     def _actuators(self) -> dict[int, list[tuple[float, float]]]:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
