@@ -441,6 +441,11 @@ class TestWhatIsWrong:
                 "equality 'stand' welds 'x', which floats, to the world; 'floating_base: false' in a robot",
             ),
             (
+                f"<mujoco><worldbody>{FREE.format('x')}</worldbody>"
+                '<equality><connect name="pin" body1="world" body2="x" anchor="1 0 0"/></equality></mujoco>',
+                "floats, but its loops ['pin'] leave 3 degrees of freedom",
+            ),
+            (
                 four_bar('<weld name="fix" body1="crank" body2="rocker" relpose="0 0 5 1 0 0 0"/>'),
                 "loop 'fix' does not close",
             ),
