@@ -169,6 +169,8 @@ def test_rotors_and_damping_of_actuators_of_a_ball() -> None:
     ("actuator", "limit"),
     [
         ('<motor joint="j" ctrlrange="-3 3" gear="2"/>', 6.0),
+        ('<motor joint="j" ctrlrange="-1 1" gear="150" forcerange="-87 87"/>', 150.0),
+        ('<motor joint="j" ctrlrange="-9 9" gear="2" forcerange="-3 4"/>', 6.0),
         ('<general joint="j" dyntype="filter" dynprm="0.1" gainprm="5" ctrlrange="-3 3"/>', 15.0),
         ('<general joint="j" dyntype="integrator" gainprm="5" ctrlrange="-1 1"/>', np.inf),
         ('<position joint="j" kp="5" ctrlrange="-1 1"/>', np.inf),

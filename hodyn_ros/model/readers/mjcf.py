@@ -21,7 +21,7 @@ from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
-from hodyn_ros.model.readers.mjcf_forces import LeftOut, in_words, on_joint, switch_off
+from hodyn_ros.model.readers.mjcf_forces import LeftOut, force_range, in_words, on_joint, switch_off
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
 from hodyn_ros.model.readers.robot_entries import MjcfFile
 from hodyn_ros.model.readers.robot_file import read_described
@@ -110,9 +110,8 @@ class _Reader:
         self.mj, self.file = import_mujoco(mjcf.source), file
         switch_off(model, self.mj)
         self.n_actuators = len(model.actuator_trntype)
-        # where outputs and controls of actuators begin, of which each may have several since MuJoCo 4
+        # where outputs of actuators begin, of which each may have several since MuJoCo 4
         self.outputs = getattr(model, "actuator_outadr", range(self.n_actuators))
-        self.controls = getattr(model, "actuator_ctrladr", range(self.n_actuators))
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
@@ -565,7 +564,7 @@ class _Reader:
                 if target in on_springs:
                     motor = on_springs[target]
                     target, gear = motor.link_joint, gear / motor.ratio
-                bounds = sorted(gear * bound for bound in self._forces(i))
+                bounds = sorted(gear * bound for bound in force_range(m, self.mj, i))
                 bounds_by_joint.setdefault(target, []).append((bounds[0], bounds[1]))
             elif kind == kinds.mjTRN_TENDON:
                 wraps = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
@@ -573,25 +572,6 @@ class _Reader:
                     if m.wrap_type[wrap] == self.mj.mjtWrap.mjWRAP_JOINT:
                         bounds_by_joint.setdefault(int(m.wrap_objid[wrap]), []).append((-np.inf, np.inf))
         return bounds_by_joint
-
-    def _forces(self, i: int) -> tuple[float, float]:
-        """Return the least and the largest force of an actuator; infinite where its own law says more."""
-        m, control = self.m, self.controls[i]
-        if m.actuator_forcelimited[i]:
-            low, high = m.actuator_forcerange[i]
-            return float(low), float(high)
-        follows = self.mj.mjtDyn
-        by_control = (
-            m.actuator_gaintype[i] == self.mj.mjtGain.mjGAIN_FIXED
-            and m.actuator_biastype[i] == self.mj.mjtBias.mjBIAS_NONE
-            and m.actuator_dyntype[i]
-            in map(int, (follows.mjDYN_NONE, follows.mjDYN_FILTER, follows.mjDYN_FILTEREXACT))
-            and m.actuator_plugin[i] < 0
-        )
-        if by_control and m.actuator_ctrllimited[control]:
-            low, high = m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[control]
-            return float(low), float(high)
-        return -np.inf, np.inf
 
     def _limit(self, moved: _Moved, forces: Sequence[tuple[float, float]]) -> JointLimit:
         if moved.dof is None:

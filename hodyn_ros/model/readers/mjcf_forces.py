@@ -196,6 +196,25 @@ def on_joint(model: Any, mujoco: Any, actuator: Any) -> bool:
     return kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
 
 
+def force_range(model: Any, mujoco: Any, actuator: int) -> tuple[float, float]:
+    """Return the least and the largest force of an actuator; infinite where its own law says more."""
+    follows, count = mujoco.mjtDyn, len(model.actuator_trntype)
+    by_control = (
+        model.actuator_gaintype[actuator] == mujoco.mjtGain.mjGAIN_FIXED
+        and model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE
+        and model.actuator_dyntype[actuator]
+        in map(int, (follows.mjDYN_NONE, follows.mjDYN_FILTER, follows.mjDYN_FILTEREXACT))
+        and model.actuator_plugin[actuator] < 0
+    )
+    control = getattr(model, "actuator_ctrladr", range(count))[actuator]  # several each since MuJoCo 4
+    bounds = np.array([-np.inf, np.inf])
+    if by_control and model.actuator_ctrllimited[control]:
+        bounds = model.actuator_gainprm[actuator, 0] * model.actuator_ctrlrange[control]
+    if model.actuator_forcelimited[actuator]:
+        bounds = np.clip(bounds, *model.actuator_forcerange[actuator])
+    return float(bounds[0]), float(bounds[1])
+
+
 def in_words(what: str, names: Sequence[str], hint: str = "") -> Iterator[str]:
     """Yield a line that says of which names something does not count, if there are any."""
     if names:
