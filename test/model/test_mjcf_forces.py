@@ -141,6 +141,11 @@ def test_friction_that_is_taken_is_that_of_mujoco(name: str) -> None:
             ["act on no joint and no fixed tendon, 'm'", "limits of the muscles 'm'"],
         ),
         (pendulum(more=on('<muscle name="m" joint="j" lengthrange="0 1"/>')), ["limits of the muscles 'm'"]),
+        (
+            pendulum(more=FIXED.format("") + on('<motor name="m" tendon="t" ctrlrange="-1 1"/>')),
+            ["limits of the actuators on fixed tendons 'm'"],
+        ),
+        (pendulum(more=FIXED.format("") + on('<position name="m" tendon="t" ctrlrange="-1 1"/>')), []),
         (pendulum(more=on('<adhesion name="m" body="a" ctrlrange="0 1"/>')), []),
     ],
 )

@@ -146,6 +146,8 @@ class LeftOut:
         yield from in_words(
             "limits of the muscles", [names[i] for i in mine if m.actuator_gaintype[i] == muscle]
         )
+        limited = [names[i] for i in mine if self._limited(i)]
+        yield from in_words("limits of the actuators on fixed tendons", limited)
 
     def _acts(self, actuator: int) -> bool:
         """Say whether an actuator acts on the robot; not one that makes contacts stick."""
@@ -166,6 +168,15 @@ class LeftOut:
         if mj.mjtTrn(m.actuator_trntype[actuator]) != mj.mjtTrn.mjTRN_TENDON:
             return False
         return all(kind == mj.mjtWrap.mjWRAP_JOINT for kind, _ in self._wraps(target))
+
+    def _limited(self, actuator: int) -> bool:
+        """Say whether an actuator pulls a fixed tendon, and no harder than so."""
+        m, tendon = self.model, int(self.model.actuator_trnid[actuator, 0])
+        if on_joint(m, self.mujoco, actuator) or not self._moves_joints(actuator):
+            return False
+        finite = np.isfinite(force_range(m, self.mujoco, actuator)).any()
+        held = bool(finite or self.marked("tendon_actfrclimited")[tendon : tendon + 1].any())
+        return held and m.actuator_gaintype[actuator] != self.mujoco.mjtGain.mjGAIN_MUSCLE
 
     def _wraps(self, tendon: int) -> list[tuple[int, int]]:
         """Return kinds and objects of what a tendon runs along."""
