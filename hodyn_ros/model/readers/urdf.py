@@ -57,8 +57,10 @@ _REQUIRED = {
     "limit": ("effort", "velocity"),
 }
 # What Drake, Isaac Sim and Gazebo read besides, and that changes efforts.
-_BESIDE = ("loop_joint", "ball_constraint", "force_element", "rotor_inertia", "springStiffness")
-_BESIDE += ("linear_bushing_rpy", "linear_spring_damper")
+_BESIDE = (
+    *("loop_joint", "ball_constraint", "force_element", "rotor_inertia", "springStiffness"),
+    *("linear_bushing_rpy", "linear_spring_damper"),
+)
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 _XACRO_HINT = "this is xacro, not URDF: expand it first (xacro robot.urdf.xacro > robot.urdf)"
 
