@@ -30,6 +30,7 @@ MOTOR = "_motor"  # what the names of motors on springs end with
 _TYPES = {JointKind.REVOLUTE: "hinge", JointKind.PRISMATIC: "slide"}
 _QUARTIC = 5  # coefficients of the polynomials that couple joints in MuJoCo
 _LEAST = 1e-6  # mass of a body without, of that of the robot; inertia about an axis without, of the largest
+_FLAT = 1e-12  # share by which the largest moment of inertia stays below the other two together
 _RADIUS = 0.02  # of the lines that bodies are drawn as, of the size of the robot
 _ROUNDING = 1e-12  # of the size of the robot
 _PERIOD = 2.5e-4  # [s]
@@ -192,6 +193,16 @@ class _Writer:
                 "its largest"
             )
             self.made_up.append(body)
+        moments, axes = np.linalg.eigh(inertia)
+        most = (1.0 - _FLAT) * moments[:2].sum()
+        if moments[2] > most:
+            inertia = axes @ np.diag([*moments[:2], most]) @ axes.T
+            self.made_up.append(body)
+        if moments[2] > (1.0 + _LEAST) * most:
+            self.notes.append(
+                f"no body has the moments of inertia of {name!r}, which MuJoCo refuses; its largest, "
+                f"{moments[2]:.3g}, becomes {most:.3g}, the other two together"
+            )
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
         written = SubElement(element, "inertial", pos=_numbers(tree.coms[body]), mass=_number(mass))
         written.set("fullinertia", _numbers([xx, yy, zz, xy, xz, yz]))

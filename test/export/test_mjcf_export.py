@@ -15,6 +15,7 @@ from refusals import refused
 
 from hodyn_ros import BaseMotion, DriveSpec, Robot
 from hodyn_ros.array import Array
+from hodyn_ros.errors import FigureWarning
 from hodyn_ros.export import mjcf
 from hodyn_ros.model.drive_spec import FrictionSpec, RotorSpec, SpringTable, series_elastic
 
@@ -186,6 +187,21 @@ def test_what_mujoco_has_no_word_for_is_named() -> None:
     ):
         refused(partial(mjcf, arm.with_drives([DriveSpec(motor_inertia=0.1), spec])), text)
     refused(lambda: mjcf(robot_of(MECHANISMS["cylinder and slider"]())), "'loop1' ... kind cylinder")
+
+
+def test_an_inertia_that_no_body_has_is_written_as_one_that_mujoco_takes() -> None:
+    arguments = random_tree(1, n_bodies=2, kinds=("revolute",)).arguments()
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    arguments["inertias"] = [turn @ np.diag([0.1, 0.2, most]) @ turn.T for most in (0.9, 0.3)]
+    arm = Robot.from_screws(**arguments)
+    written = mjcf(arm)
+    assert ["'body1'" in note and "0.9, becomes 0.3" in note for note in written.notes] == [True]
+    moments = mujoco.MjModel.from_xml_string(written.text).body_inertia[1:]
+    np.testing.assert_allclose(np.sort(moments), [[0.1, 0.2, 0.3]] * 2, rtol=1e-9)
+    q = np.random.default_rng(4).normal(size=(3, 2))
+    with pytest.warns(FigureWarning, match="no body has the principal moments"):
+        read = Robot.from_mjcf(written.text)
+    np.testing.assert_allclose(read.inverse_dynamics(q), arm.inverse_dynamics(q), rtol=1e-12)
 
 
 def test_the_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,6 +301,30 @@ class TestLoops:
         y = np.random.default_rng(1).uniform(-0.1, 0.1, (3, 3))
         assert loop_error(robot, text, y) < 1e-11
 
+    def test_a_rod_spins_neither_where_it_ends_the_tree_nor_where_it_carries_more_of_it(self) -> None:
+        """A slider-crank whose rod is connected to the carriage, and one whose rod carries its pin."""
+        end = '<geom type="sphere" size="0.05"/>'
+        carried = f'<body name="pin" pos="0.5 0 -0.2"><joint type="ball"/>{end}</body>'
+        connect = '<connect body1="rod" body2="carriage" anchor="0.5 0 -0.2"/>'
+        read = [
+            Robot.from_mjcf(
+                '<mujoco><default><geom type="capsule" size="0.02"/></default><worldbody>'
+                '<body name="crank"><joint name="crank" axis="0 1 0"/><geom fromto="0 0 0 0 0 0.2"/>'
+                '<body name="rod" pos="0 0 0.2"><joint type="ball"/><geom fromto="0 0 0 0.5 0 -0.2"/>'
+                f'{pin}</body></body><body name="carriage" pos="0.5 0 0"><joint type="slide" axis="1 0 0"/>'
+                f'<geom type="box" size="0.1 0.1 0.1"/>{fixed}</body></worldbody><equality>{loop}</equality>'
+                '<actuator><motor joint="crank"/></actuator></mujoco>'
+            )
+            for pin, fixed, loop in (
+                ("", end, connect),
+                (carried, "", '<weld body1="pin" body2="carriage"/>'),
+            )
+        ]
+        assert [robot.joint_names for robot in read] == [("crank",)] * 2
+        y = 0.3 * random_stack(np.random.default_rng(6), 5, 1)
+        expected, found = (robot.inverse_dynamics(y) for robot in read)
+        assert relative_errors(found, expected).max() < 1e-11
+
     def test_higher_orders_at_many_digits(self) -> None:
         robot = Robot.from_mjcf(four_bar())
         tree = robot.tree
@@ -415,6 +439,11 @@ class TestWhatIsWrong:
                 f"<mujoco><worldbody>{FREE.format('x')}</worldbody>"
                 '<equality><weld name="stand" body1="world" body2="x"/></equality></mujoco>',
                 "equality 'stand' welds 'x', which floats, to the world; 'floating_base: false' in a robot",
+            ),
+            (
+                f"<mujoco><worldbody>{FREE.format('x')}</worldbody>"
+                '<equality><connect name="pin" body1="world" body2="x" anchor="1 0 0"/></equality></mujoco>',
+                "floats, but its loops ['pin'] leave 3 degrees of freedom",
             ),
             (
                 four_bar('<weld name="fix" body1="crank" body2="rocker" relpose="0 0 5 1 0 0 0"/>'),

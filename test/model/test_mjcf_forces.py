@@ -141,6 +141,11 @@ def test_friction_that_is_taken_is_that_of_mujoco(name: str) -> None:
             ["act on no joint and no fixed tendon, 'm'", "limits of the muscles 'm'"],
         ),
         (pendulum(more=on('<muscle name="m" joint="j" lengthrange="0 1"/>')), ["limits of the muscles 'm'"]),
+        (
+            pendulum(more=FIXED.format("") + on('<motor name="m" tendon="t" ctrlrange="-1 1"/>')),
+            ["limits of the actuators on fixed tendons 'm'"],
+        ),
+        (pendulum(more=FIXED.format("") + on('<position name="m" tendon="t" ctrlrange="-1 1"/>')), []),
         (pendulum(more=on('<adhesion name="m" body="a" ctrlrange="0 1"/>')), []),
     ],
 )
@@ -169,6 +174,8 @@ def test_rotors_and_damping_of_actuators_of_a_ball() -> None:
     ("actuator", "limit"),
     [
         ('<motor joint="j" ctrlrange="-3 3" gear="2"/>', 6.0),
+        ('<motor joint="j" ctrlrange="-1 1" gear="150" forcerange="-87 87"/>', 150.0),
+        ('<motor joint="j" ctrlrange="-9 9" gear="2" forcerange="-3 4"/>', 6.0),
         ('<general joint="j" dyntype="filter" dynprm="0.1" gainprm="5" ctrlrange="-3 3"/>', 15.0),
         ('<general joint="j" dyntype="integrator" gainprm="5" ctrlrange="-1 1"/>', np.inf),
         ('<position joint="j" kp="5" ctrlrange="-1 1"/>', np.inf),

@@ -19,7 +19,7 @@ from sweeps import examples
 
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.frames import from_dh, from_rpy, to_rpy
 from hodyn_ros.model.readers.urdf import read_urdf_assembly
@@ -259,7 +259,7 @@ REJECTED = {
         TWO + joint("j", "a", "b", inside='<limit lower="nan" upper="1" effort="5" velocity="1"/>'),
         ["'j'", "lower"],
     ),
-    "incomplete limit": (TWO + joint("j", "a", "b", inside='<limit lower="0"/>'), ["'j'", "limit", "effort"]),
+    "incomplete limit": (TWO + joint("j", "a", "b", inside='<limit lower="0"/>'), ["'effort'; 0 says"]),
 }  # fmt: skip
 
 
@@ -273,6 +273,15 @@ def test_refused_in_one_line_that_names_the_thing(case: str, capfd: pytest.Captu
     for word in words:
         assert word in message
     assert capfd.readouterr().err == ""
+
+
+def test_loops_and_rotors_of_other_programs_are_said_not_to_count() -> None:
+    rotor = '<actuator name="m"><d:rotor_inertia xmlns:d="https://drake.mit.edu" value="1"/></actuator>'
+    more = f'<loop_joint name="l"/><gazebo><joint name="g"/></gazebo><transmission>{rotor}</transmission>'
+    with pytest.warns(
+        FigureWarning, match="<loop_joint l>, <rotor_inertia>, <joint g> .* loops go under `loops`"
+    ):
+        Robot.from_urdf(robot(TWO, joint("j", "a", "b"), more))
 
 
 def test_a_floating_base_needs_mass_counting_what_is_fixed_to_it() -> None:

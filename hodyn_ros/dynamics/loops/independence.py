@@ -208,8 +208,13 @@ def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) ->
     name = closure.tree.name
     free = closure.n_velocities - len(chosen.rows)
     coordinates = closure.n_coordinates
+    loops = [loop.name for loop in closure.loops]
+    if free < closure.n_base:
+        raise ModelError(
+            f"robot {name!r} floats, but its loops {loops} leave {free} degrees of freedom to its base and "
+            "joints; name what the base has of them in `coordinates`, or let it stand (floating_base: false)"
+        )
     if free == closure.n_base:
-        loops = [loop.name for loop in closure.loops]
         raise ModelError(
             f"robot {name!r} cannot move: its loops {loops} leave no freedom; if axes were meant to be "
             f"parallel, give them with more digits, or a `tolerance` above {chosen.smallest_kept:.1e}"

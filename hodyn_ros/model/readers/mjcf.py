@@ -21,7 +21,7 @@ from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
-from hodyn_ros.model.readers.mjcf_forces import LeftOut, in_words, on_joint, switch_off
+from hodyn_ros.model.readers.mjcf_forces import LeftOut, force_range, in_words, on_joint, switch_off
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
 from hodyn_ros.model.readers.robot_entries import MjcfFile
 from hodyn_ros.model.readers.robot_file import read_described
@@ -110,9 +110,8 @@ class _Reader:
         self.mj, self.file = import_mujoco(mjcf.source), file
         switch_off(model, self.mj)
         self.n_actuators = len(model.actuator_trntype)
-        # where outputs and controls of actuators begin, of which each may have several since MuJoCo 4
+        # where outputs of actuators begin, of which each may have several since MuJoCo 4
         self.outputs = getattr(model, "actuator_outadr", range(self.n_actuators))
-        self.controls = getattr(model, "actuator_ctrladr", range(self.n_actuators))
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
@@ -234,7 +233,7 @@ class _Reader:
     def _choose(self, root: str | None) -> tuple[int | None, set[int]]:
         """Return the floating base, if there is one, and the bodies that belong to the robot."""
         m = self.m
-        within = set(range(1, m.nbody)) if root is None else self._carried_by(root)
+        within = set(range(1, m.nbody)) if root is None else self._rooted_at(root)
         within -= {motor.body for motor in self.motors}
         tops = [b for b in sorted(within) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD]
         floating = [b for b in tops if m.jnt_type[m.body_jntadr[b]] == self.mj.mjtJoint.mjJNT_FREE]
@@ -250,7 +249,7 @@ class _Reader:
         within = {b for b in within if m.body_rootid[b] == floating[0]}
         return floating[0] if self.file.floating_base else None, within
 
-    def _carried_by(self, root: str) -> set[int]:
+    def _rooted_at(self, root: str) -> set[int]:
         """Return a body that stands or moves on the world with all that it carries."""
         m = self.m
         known = [b for b in range(1, m.nbody) if m.body_weldid[m.body_parentid[b]] == _WORLD]
@@ -259,9 +258,13 @@ class _Reader:
             raise ModelError(
                 f"there is no body {root!r} that stands or moves on the world; there are {names}"
             )
-        carried = {known[names.index(root)]}
-        for body in range(1, m.nbody):
-            if m.body_parentid[body] in carried:
+        return self._carried_by(known[names.index(root)])
+
+    def _carried_by(self, first: int) -> set[int]:
+        """Return a body with all that it carries."""
+        carried = {first}
+        for body in range(first + 1, self.m.nbody):
+            if self.m.body_parentid[body] in carried:
                 carried.add(body)
         return carried
 
@@ -516,21 +519,38 @@ class _Reader:
         yield Loop(names[0], names[1], "rod", a, point_b=b, name=name)
 
     def _spins(self, loops: Sequence[Loop]) -> Iterator[Loop]:
-        """Yield what stops the spins of rods: bodies on a ball joint, connected at one other point."""
+        """Yield what stops the spins of rods: bodies on a ball joint, held at one other point.
+
+        There they are connected, or carry a body of a loop on another ball joint.
+        """
         m = self.m
         for body in sorted(self.kept):
-            name, first = self.bodies[body], int(m.body_jntadr[body])
-            balls = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
-            ends = [loop for loop in loops if name in (loop.a, loop.b)]
-            carries = (m.body_parentid == body).any()
-            if not balls or carries or [loop.kind for loop in ends] != ["ball"] or self._acting_on(first):
+            joint, rigid = self._pivot(body), np.flatnonzero(m.body_weldid == body)
+            carried = np.setdiff1d(np.flatnonzero(np.isin(m.body_parentid, rigid)), rigid)
+            names = {self.bodies[part] for part in rigid}
+            ends = [loop for loop in loops if names & {loop.a, loop.b}]
+            far: Any = None
+            if not len(carried) and [loop.kind for loop in ends] == ["ball"]:
+                far = ends[0].point if ends[0].a in names else ends[0].point_b
+            elif len(carried) == 1 and not ends:
+                beyond = {self.bodies[part] for part in self._carried_by(carried[0])}
+                if any((loop.a in beyond) != (loop.b in beyond) for loop in loops):
+                    far = self._pivot(carried[0])
+            if joint is None or far is None:
                 continue
-            place = self.poses[body]
-            joint = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
-            far = np.asarray(ends[0].point if ends[0].a == name else ends[0].point_b)
-            if np.linalg.norm(far - joint) > _TOLERANCE:
-                carrier = self._carrier(body)[0]
-                yield Loop(carrier, name, "spin", joint, far - joint, name=f"spin of {name}")
+            line = np.asarray(far) - joint
+            if np.linalg.norm(line) > _TOLERANCE:
+                name, carrier = self.bodies[body], self._carrier(body)[0]
+                yield Loop(carrier, name, "spin", joint, line, name=f"spin of {name}")
+
+    def _pivot(self, body: int) -> Array | None:
+        """Return the centre of the ball joint that alone carries a body, if no actuator turns it."""
+        m, first, place = self.m, int(self.m.body_jntadr[body]), self.poses[body]
+        ball = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
+        if not ball or self._acting_on(first):
+            return None
+        centre: Array = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
+        return centre
 
     def _actuators(self) -> dict[int, list[tuple[float, float]]]:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
@@ -544,7 +564,7 @@ class _Reader:
                 if target in on_springs:
                     motor = on_springs[target]
                     target, gear = motor.link_joint, gear / motor.ratio
-                bounds = sorted(gear * bound for bound in self._forces(i))
+                bounds = sorted(gear * bound for bound in force_range(m, self.mj, i))
                 bounds_by_joint.setdefault(target, []).append((bounds[0], bounds[1]))
             elif kind == kinds.mjTRN_TENDON:
                 wraps = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
@@ -552,25 +572,6 @@ class _Reader:
                     if m.wrap_type[wrap] == self.mj.mjtWrap.mjWRAP_JOINT:
                         bounds_by_joint.setdefault(int(m.wrap_objid[wrap]), []).append((-np.inf, np.inf))
         return bounds_by_joint
-
-    def _forces(self, i: int) -> tuple[float, float]:
-        """Return the least and the largest force of an actuator; infinite where its own law says more."""
-        m, control = self.m, self.controls[i]
-        if m.actuator_forcelimited[i]:
-            low, high = m.actuator_forcerange[i]
-            return float(low), float(high)
-        follows = self.mj.mjtDyn
-        by_control = (
-            m.actuator_gaintype[i] == self.mj.mjtGain.mjGAIN_FIXED
-            and m.actuator_biastype[i] == self.mj.mjtBias.mjBIAS_NONE
-            and m.actuator_dyntype[i]
-            in map(int, (follows.mjDYN_NONE, follows.mjDYN_FILTER, follows.mjDYN_FILTEREXACT))
-            and m.actuator_plugin[i] < 0
-        )
-        if by_control and m.actuator_ctrllimited[control]:
-            low, high = m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[control]
-            return float(low), float(high)
-        return -np.inf, np.inf
 
     def _limit(self, moved: _Moved, forces: Sequence[tuple[float, float]]) -> JointLimit:
         if moved.dof is None:

@@ -146,6 +146,8 @@ class LeftOut:
         yield from in_words(
             "limits of the muscles", [names[i] for i in mine if m.actuator_gaintype[i] == muscle]
         )
+        limited = [names[i] for i in mine if self._limited(i)]
+        yield from in_words("limits of the actuators on fixed tendons", limited)
 
     def _acts(self, actuator: int) -> bool:
         """Say whether an actuator acts on the robot; not one that makes contacts stick."""
@@ -166,6 +168,15 @@ class LeftOut:
         if mj.mjtTrn(m.actuator_trntype[actuator]) != mj.mjtTrn.mjTRN_TENDON:
             return False
         return all(kind == mj.mjtWrap.mjWRAP_JOINT for kind, _ in self._wraps(target))
+
+    def _limited(self, actuator: int) -> bool:
+        """Say whether an actuator pulls a fixed tendon, and no harder than so."""
+        m, tendon = self.model, int(self.model.actuator_trnid[actuator, 0])
+        if on_joint(m, self.mujoco, actuator) or not self._moves_joints(actuator):
+            return False
+        finite = np.isfinite(force_range(m, self.mujoco, actuator)).any()
+        held = bool(finite or self.marked("tendon_actfrclimited")[tendon : tendon + 1].any())
+        return held and m.actuator_gaintype[actuator] != self.mujoco.mjtGain.mjGAIN_MUSCLE
 
     def _wraps(self, tendon: int) -> list[tuple[int, int]]:
         """Return kinds and objects of what a tendon runs along."""
@@ -194,6 +205,25 @@ def on_joint(model: Any, mujoco: Any, actuator: Any) -> bool:
     if kind == int(getattr(kinds, "mjTRN_SO3", -1)):  # since MuJoCo 4; of two sites, or of a ball joint
         return bool(model.actuator_trnid[actuator, 1] < 0)
     return kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+
+
+def force_range(model: Any, mujoco: Any, actuator: int) -> tuple[float, float]:
+    """Return the least and the largest force of an actuator; infinite where its own law says more."""
+    follows, count = mujoco.mjtDyn, len(model.actuator_trntype)
+    by_control = (
+        model.actuator_gaintype[actuator] == mujoco.mjtGain.mjGAIN_FIXED
+        and model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE
+        and model.actuator_dyntype[actuator]
+        in map(int, (follows.mjDYN_NONE, follows.mjDYN_FILTER, follows.mjDYN_FILTEREXACT))
+        and model.actuator_plugin[actuator] < 0
+    )
+    control = getattr(model, "actuator_ctrladr", range(count))[actuator]  # several each since MuJoCo 4
+    bounds = np.array([-np.inf, np.inf])
+    if by_control and model.actuator_ctrllimited[control]:
+        bounds = model.actuator_gainprm[actuator, 0] * model.actuator_ctrlrange[control]
+    if model.actuator_forcelimited[actuator]:
+        bounds = np.clip(bounds, *model.actuator_forcerange[actuator])
+    return float(bounds[0]), float(bounds[1])
 
 
 def in_words(what: str, names: Sequence[str], hint: str = "") -> Iterator[str]:

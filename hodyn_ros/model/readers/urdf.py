@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, ModelError, nearest
+from hodyn_ros.errors import FigureWarning, InputError, ModelError, nearest
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.frames import from_rpy
@@ -53,7 +54,13 @@ _REQUIRED = {
     "parent": ("link",),
     "child": ("link",),
     "mass": ("value",),
+    "limit": ("effort", "velocity"),
 }
+# What Drake, Isaac Sim and Gazebo read besides, and that changes efforts.
+_BESIDE = (
+    *("loop_joint", "ball_constraint", "force_element", "rotor_inertia", "springStiffness"),
+    *("linear_bushing_rpy", "linear_spring_damper"),
+)
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 _XACRO_HINT = "this is xacro, not URDF: expand it first (xacro robot.urdf.xacro > robot.urdf)"
 
@@ -82,14 +89,22 @@ def read_urdf_assembly(
     Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
     `described`: links, by name, that are otherwise than the URDF has them. `mimic`: whether joints that mimic
     others become couplings, or move by themselves. Bodies may lack mass or inertia: who builds the robot
-    checks that none is missing.
+    checks that none is missing. Warns (FigureWarning) of loops, springs and rotors that other programs add.
 
     Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, closed
     loops, several roots, missing or impossible numbers.
     """
     text, source = _text_of(path_or_xml)
     try:
-        return _read(text, floating_base, held or {}, described or {}, mimic)
+        root = parse_urdf(text)
+        if beside := _beside(root):
+            more = f" and {len(beside) - 3} more" if beside[3:] else ""
+            line = (
+                f"{source}: elements {', '.join(beside[:3])}{more} of other programs change efforts, and are "
+            )
+            line += "not read; loops go under `loops` of a robot file, springs and rotors under `drive`"
+            warnings.warn(line, FigureWarning, stacklevel=4)
+        return _read(root, floating_base, held or {}, described or {}, mimic)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
 
@@ -108,14 +123,22 @@ def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
         raise ModelError(f"{error}{hint}") from error
 
 
+def _beside(root: Element) -> list[str]:
+    """Return what else of a file changes efforts, each once."""
+    found = [element for element in root.iter() if element.tag.rpartition("}")[2] in _BESIDE]
+    found += [joint for joint in root.iter() if "drake" in joint.tag and joint.tag.endswith("}joint")]
+    found += root.findall("gazebo/joint")
+    shown = (f"{each.tag.rpartition('}')[2]} {each.get('name') or ''}".strip() for each in found)
+    return [f"<{words}>" for words in dict.fromkeys(shown)]
+
+
 def _read(
-    text: str | bytes,
+    root: Element,
     floating_base: bool,
     held: Mapping[str, float],
     replaced: Mapping[str, Link],
     mimic: bool,
 ) -> tuple[Assembly, JointLimits]:
-    root = parse_urdf(text)
     couplings = _couplings(root) if mimic else []
     held, couplings = hold_followers(held, couplings)
     links = [
@@ -320,7 +343,8 @@ def _needed(element: Element, label: str) -> Element:
     """Copy what dynamics needs of an element."""
     for attribute in _REQUIRED.get(element.tag, ()):
         if not element.get(attribute):
-            raise ModelError(f"{label}: <{element.tag}> needs the attribute {attribute!r}")
+            hint = "; 0 says that none is known" if element.tag == "limit" else ""
+            raise ModelError(f"{label}: <{element.tag}> needs the attribute {attribute!r}{hint}")
     if element.tag == "origin" and element.get("quat_xyzw") is not None:
         raise ModelError(f"{label}: quat_xyzw in <origin> is not supported; give the rotation as rpy")
     copy = Element(element.tag)
