@@ -18,7 +18,7 @@ from hodyn_ros.checks import check_result, finite_array
 from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
-from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
+from hodyn_ros.dynamics.loops.looped_position import SINGULAR, LoopedPosition
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -178,6 +178,9 @@ class LoopedCall:
             robot.remember(moved, y[0], leader)
             table = self.function(*own, self._memory)
             if not self._counts(table, own):
-                check_result(table)
-                raise robot.not_held(min(margins)) if self.law.is_held else robot.singular(moved, margins[0])
+                held = self.law.is_held
+                error = robot.not_held(min(margins)) if held else robot.singular(moved, margins[0])
+                if error.condition < 1.0 / SINGULAR:  # the pose is not singular
+                    check_result(table)
+                raise error
         return table
