@@ -17,7 +17,6 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.scheduling import lower_priority
 
 ORDINARY, REALTIME = "ordinary", "realtime"
-LOWEST = 19  # nice
 SETTINGS = {"priority": 60, "lock_memory": True, "garbage_collection": "frozen"}
 _PERCENTS = {50.0: "median", 99.0: "99th percentile", 99.9: "99.9th percentile", 100.0: "latest"}
 
@@ -34,12 +33,13 @@ def stressors() -> list[str]:
 
 
 @contextmanager
-def load(nice: int = 0) -> Iterator[None]:
-    """Keep the machine busy, giving way by `nice`; raises InputError without stress-ng."""
+def load(lowest: bool = False) -> Iterator[None]:
+    """Keep the machine busy, at the lowest priority or at that of this process; needs stress-ng."""
     if shutil.which("stress-ng") is None:
         raise InputError("stress-ng is not installed, which makes the load: apt-get install stress-ng")
-    process = subprocess.Popen(stressors(), stdin=subprocess.DEVNULL, start_new_session=True)
-    lower_priority(nice, process.pid)
+    process = subprocess.Popen(stressors(), stdin=subprocess.DEVNULL, start_new_session=lowest)
+    if lowest:
+        lower_priority(19, process.pid)
     try:
         yield
     finally:

@@ -35,7 +35,7 @@ from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort
 from hodyn_ros.guard.guarded_robot import guard_limits
 from hodyn_ros.ros.conversions.fields import float64s
-from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.ros.feedforward_consumer import REMINDER, FeedforwardConsumer
 from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, parameters, value
@@ -43,7 +43,6 @@ from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import timer_by_clock
 
-_REMINDER = 10.0  # [s] from one line to the next about late measurements
 _PERIODS = 1.5  # of measurements, that a command waits for one
 
 SETTINGS = (
@@ -167,7 +166,7 @@ class ControllerNode(FeedforwardConsumer):
                 f"measurements are {1e3 * age:.3g} ms old in the mean, and at home feedback bears "
                 f"{1e3 * self._bears:.3g} ms before it swings the robot up; make them prompter, or lower the "
                 "natural frequency of the feedback; 'latency' is the age at which the guard stops",
-                throttle_duration_sec=_REMINDER,
+                throttle_duration_sec=REMINDER,
             )
 
     def _on_time(self) -> None:

@@ -29,7 +29,7 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.ros.triggers import serve_triggers
 
 IN = "feedforward_torque"
-_REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
+REMINDER = 10.0  # [s] from one line to the next about what goes on
 _SLEW = 2e-4  # [s] by which two clocks may go apart between two commands: it takes as long to read both
 _READINGS = 10  # of both clocks at most, where the machine holds this process up between them
 _STOPS_WITHIN = 4.0  # [s] that a stop has at least, and less than `ros2 launch` waits
@@ -172,7 +172,7 @@ class FeedforwardConsumer(Node, ABC):
                 self.get_logger().warning(text)
         self.guard.transitions.clear()
         if self.guard.reason.start_pose:
-            self.get_logger().warning(str(self.guard.reason), throttle_duration_sec=_REMINDER)
+            self.get_logger().warning(str(self.guard.reason), throttle_duration_sec=REMINDER)
         if command is not None and not self._held_up():
             self._saturated += command.saturated
             self._limited += command.rate_limited

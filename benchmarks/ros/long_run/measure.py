@@ -57,7 +57,7 @@ def measure(
     with ExitStack() as stack:
         around = environment(stack.enter_context(own_domain()), folder)
         if busy:
-            stack.enter_context(load.load(load.LOWEST))
+            stack.enter_context(load.load(lowest=True))
         launch = Process(
             module("hodyn_ros.cli.app", "run", str(LAUNCH), *arguments), around, folder / "launch.err"
         )
