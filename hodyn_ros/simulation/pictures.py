@@ -69,6 +69,7 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
     ax.set_yscale("log")
     top = 0.0
     heights: list[float] = []
+    lowest = np.inf
     for mode, recording in recordings.items():
         errors = tracking(recording, begin, end)
         times, rms = windowed_rms(errors.times - begin, errors.errors)
@@ -83,7 +84,9 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
             0.02 * (end - begin), height, f"{label}, {errors.rms:.1e} rad", color=colour, fontweight="bold"
         )
         top = max(top, height)
-    ax.set_ylim(bottom=min(heights) / _HEADROOM, top=2.5 * top)
+        # most of it: a late message makes a peak, far above the rest
+        lowest = min(lowest, height, float(np.quantile(rms[rms > 0.0], 0.1)))
+    ax.set_ylim(bottom=lowest / _HEADROOM, top=2.5 * top)
 
 
 def windowed_rms(times: Array, errors: Array) -> tuple[Array, Array]:
