@@ -54,7 +54,8 @@ class RobotProperties:
         self._tree = model
         self._dynamics: TreeDynamics | LoopedDynamics
         if closure is None:
-            self._dynamics, self._structure = TreeDynamics(model, frames or {}), Closure.of_tree(model)
+            self._dynamics = tree = TreeDynamics(model, frames or {})
+            self._structure = tree.structure
         else:
             self._dynamics, self._structure = LoopedDynamics(closure, frames or {}), closure
         self._joint_names = _names(model, self._structure.joints)

@@ -156,8 +156,7 @@ class TreeDynamics(TreePartials):
         stack = motion_stack(tree, q, base, operation.rates, operation.base)
         further: list[Array] = []
         if reference is not None:
-            structure = Closure.of_tree(tree)
-            further.append(reference_velocities(structure, stack.order + 2, stack.batch, *reference))
+            further.append(reference_velocities(self.structure, stack.order + 2, stack.batch, *reference))
         kernel = self.traced_kernel(name, stack.order, *of)
         if kernel is None and not operation.published:
             raise too_large(tree, name, stack.order)

@@ -15,6 +15,7 @@ from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.finite_kernel import FiniteKernel, Refuse
 from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -34,6 +35,11 @@ class TreeCode:
     def joint_tree(self) -> JointTree:
         """The tree as published formulations take it."""
         return JointTree.of(self.tree)
+
+    @cached_property
+    def structure(self) -> Closure:
+        """The tree as a closure without loops."""
+        return Closure.of_tree(self.tree)
 
     def kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
         """Return the code of inverse or forward dynamics, by the name of the operation."""
