@@ -25,13 +25,13 @@ def give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_LAST))
 
 
-def lower_priority(nice: int, process: int | None = None) -> None:
+def lower_priority(nice: int, process: int = 0) -> None:
     """Have a process, by default this one, give way to all others; it leads a session of its own.
 
     Where Linux shares processors among sessions (autogroups, as on Debian and Ubuntu), niceness counts only
     within a session, and a session has one as well.
     """
-    os.setpriority(os.PRIO_PROCESS, process or 0, nice)
+    os.setpriority(os.PRIO_PROCESS, process, nice)
     with suppress(OSError):  # there are no autogroups
         Path(f"/proc/{process or 'self'}/autogroup").write_text(str(nice))
 

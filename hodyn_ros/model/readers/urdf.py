@@ -99,11 +99,12 @@ def read_urdf_assembly(
         root = parse_urdf(text)
         if beside := _beside(root):
             more = f" and {len(beside) - 3} more" if beside[3:] else ""
-            line = (
+            warnings.warn(
                 f"{source}: elements {', '.join(beside[:3])}{more} of other programs change efforts, and are "
+                "not read; loops go under `loops` of a robot file, springs and rotors under `drive`",
+                FigureWarning,
+                stacklevel=4,
             )
-            line += "not read; loops go under `loops` of a robot file, springs and rotors under `drive`"
-            warnings.warn(line, FigureWarning, stacklevel=4)
         return _read(root, floating_base, held or {}, described or {}, mimic)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
